@@ -81,7 +81,7 @@ soak() {
     local status=0 what bodies violations
     copy_tests redis -p redlock-tests --test redis
     REDLOCK_SOAK_SECONDS=${1:-1800} REDLOCK_SOAK_SEED=$seed REDLOCK_SOAK_DEPLOYMENT=${2:-3} "$scratch/redis" \
-        --exact soak::the_promises_hold_among_processes_and_servers_in_trouble --nocapture >"$log" 2>&1 || status=$?
+        --exact soak::lock_guarantees_hold_under_process_and_server_faults --nocapture >"$log" 2>&1 || status=$?
     grep '^soak ' "$log" || true
     what=$(sed -n 's/^\(soak [^:]*\): .*/\1/p' "$log")
     bodies=$(sed -n 's/^soak .* \([0-9]*\) bodies.*/\1/p' "$log")

@@ -89,7 +89,7 @@ mod tests {
     use redlock_runtime::LockRequest;
 
     #[tokio::test]
-    async fn what_was_counted_is_passed_on_once() -> Result<(), Box<dyn std::error::Error>> {
+    async fn each_measurement_is_exported_once() -> Result<(), Box<dyn std::error::Error>> {
         let exporter = InMemoryMetricExporter::default();
         let reader = PeriodicReader::builder(exporter.clone()).build();
         let provider = SdkMeterProvider::builder().with_reader(reader).build();

@@ -104,7 +104,7 @@ mod tests {
     use redlock_runtime::{LockError, LockManager, LockRequest};
 
     #[tokio::test]
-    async fn a_page_says_what_was_counted_and_no_key() -> Result<(), LockError> {
+    async fn metrics_page_has_the_counters_and_no_key() -> Result<(), LockError> {
         let manager = LockManager::in_memory();
         let request = || LockRequest::new("order:4711").label("order:{\"id\"}");
         let guard = manager.acquire(request()).await?;

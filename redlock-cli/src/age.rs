@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_short() {
+    fn ages_are_printed_with_at_most_two_units() {
         let table = [(0, "0.0s"), (12_345, "12.3s"), (60_000, "1m 00s"), (252_000, "4m 12s"), (12_000_000, "3h 20m")];
         for (millis, expected) in table {
             assert_eq!(age(Duration::from_millis(millis)), expected);

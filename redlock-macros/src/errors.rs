@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_letter_is_not_a_slip() {
+    fn replaced_letter_is_not_a_typo() {
         for (word, expected) in [("skipp", true), ("skp", true), ("sikp", true), ("ship", false), ("skip", false)] {
             assert_eq!(is_slip(word, "skip"), expected, "{word}");
         }
     }
 
     #[test]
-    fn lists_in_messages() {
+    fn lists_are_formatted_for_messages() {
         assert_eq!(list([]), "");
         assert_eq!(list(["a"]), "`a`");
         assert_eq!(list(["a", "b", "c"]), "`a`, `b` and `c`");

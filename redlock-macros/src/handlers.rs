@@ -76,7 +76,7 @@ impl Handler {
 }
 
 #[test]
-fn the_warning_proposes_the_missing_arguments() {
+fn warning_proposes_the_missing_arguments() {
     let (mut count, mut warned, mut wrong) = (0, 0, Vec::new());
     for (file, text) in FILES {
         for handler in handlers(text) {

@@ -177,7 +177,7 @@ fn test_attribute_above() {
 
 /// An editor finds the argument inside the string. The compiler gets the escaped part instead.
 #[test]
-fn an_editor_gets_the_argument_itself() {
+fn editor_code_mentions_the_argument_itself() {
     for (for_editor, expected) in [(true, false), (false, true)] {
         let item = "async fn capture(order_id: u64) -> Result<(), Error> { Ok(()) }";
         let tokens =
@@ -188,7 +188,7 @@ fn an_editor_gets_the_argument_itself() {
 
 /// To complete a name, an editor compares the tokens before the key, with an unknown name in it and without.
 #[test]
-fn the_key_keeps_its_position_while_a_name_is_typed() {
+fn key_keeps_its_position_during_typing() {
     let before_key = |key: &str| {
         let item = "async fn capture(&self, order_id: u64) -> Result<(), Error> { Ok(()) }";
         let options = format!("ttl = 30, key = {key}").parse().unwrap();
@@ -205,7 +205,7 @@ fn the_key_keeps_its_position_while_a_name_is_typed() {
 /// Checks the position of an option. The function is kept as written, so that the tokens before do not depend on
 /// whether it is expanded.
 #[test]
-fn an_option_keeps_its_position_while_it_is_typed() {
+fn option_keeps_its_position_during_typing() {
     let expanded = |options: &str| {
         let item = "async fn capture(Path(id): Path<u64>, body: String) -> Result<(), Error> { Ok(()) }";
         distributed_lock_tokens(options.parse().unwrap(), item.parse().unwrap(), true).to_string()
@@ -232,7 +232,7 @@ fn too_large_numbers_are_rejected() {
 
 /// `mode` begins with the keyword `mod`.
 #[test]
-fn code_for_an_editor_parses_with_any_option_name() {
+fn editor_code_parses_with_any_option_name() {
     for typed in ["mod", "_", "self", "r#mod", "crate", "yield"] {
         let options = format!(r#"key = "order:{{id}}", {typed}"#).parse().unwrap();
         let tokens = distributed_lock_tokens(options, "async fn capture(id: u64) {}".parse().unwrap(), true);
@@ -242,7 +242,7 @@ fn code_for_an_editor_parses_with_any_option_name() {
 
 /// A format string captures only names, so a field is named in addition.
 #[test]
-fn an_editor_gets_a_field_after_its_root() {
+fn editor_code_mentions_a_field_after_its_root() {
     let item = "async fn capture(order: Order) -> Result<(), Error> { Ok(()) }";
     let text = distributed_lock_tokens(r#"key = "order:{order.id}""#.parse().unwrap(), item.parse().unwrap(), true);
     let text = text.to_string();

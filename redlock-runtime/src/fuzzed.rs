@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fuzzers_begin_with_is_read_as_it_was_meant() {
+    fn fuzz_seeds_are_parsed_as_intended() {
         for text in texts("urls") {
             url(&text);
             url_parts(&text);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_fuzzer_of_nodes_begins_with_is_answered_alike() {
+    fn fuzz_seeds_for_nodes_get_equal_replies() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let server = runtime.block_on(RedisServer::start());
         let mut nodes = Nodes::start(&server.url());

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_has_a_limit_and_says_what_is_missing() {
+    fn excerpt_is_limited_and_counts_omitted_characters() {
         let long = |count: usize| "ü".repeat(count);
         let table = [
             (String::new(), String::new()),
@@ -181,7 +181,7 @@ mod tests {
 
     /// Errors quote keys by `{:?}`, which must be at least as strict.
     #[test]
-    fn debug_of_a_text_contains_no_unsafe_character() {
+    fn debug_format_of_text_has_no_unsafe_character() {
         for character in ('\0'..=char::MAX).filter(|character| is_unsafe(*character)) {
             let quoted = format!("{:?}", format!("a{character}b"));
             assert!(!quoted.contains(is_unsafe), "{quoted}");

@@ -71,7 +71,7 @@ async fn each_function_is_listed_once() {
 }
 
 #[test]
-fn two_functions_with_one_template_are_found() {
+fn duplicate_templates_are_found() {
     let duplicates = sites().duplicates();
     let templates: Vec<_> = duplicates.iter().map(|sites| sites[0].template()).collect();
     assert_eq!(templates, ["order:{id}", "purge"]);

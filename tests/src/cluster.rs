@@ -285,7 +285,7 @@ impl Cluster {
     /// Makes each of two members report that the other one has the slot, as happens when a migration ends between the two.
     /// Neither member claims the slot, so they never agree by themselves; [`settle`](Self::settle) makes them agree. The slot must be
     /// empty.
-    pub async fn disown(&self, slot: u16, [one, other]: [usize; 2]) {
+    pub async fn make_slot_owners_disagree(&self, slot: u16, [one, other]: [usize; 2]) {
         let text = slot.to_string();
         for (says, owner) in [(one, other), (other, one)] {
             self.members[says].inspect().command::<()>(&["CLUSTER", "SETSLOT", &text, "NODE", &self.ids[owner]]).await;

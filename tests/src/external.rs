@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "install it with `apt-get install redis-server`")]
-    fn a_missing_program_fails_with_the_install_command() {
+    fn missing_program_fails_with_the_install_command() {
         REDIS_SERVER.cannot_run(&io::ErrorKind::NotFound.into());
     }
 }

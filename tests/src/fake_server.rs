@@ -25,7 +25,7 @@ impl FakeServer {
     }
 
     /// Does not speak RESP: answers the first bytes of each client with `answer` and closes the connection.
-    pub async fn start_stranger(answer: &'static str) -> Self {
+    pub async fn start_non_redis(answer: &'static str) -> Self {
         Self::start_raw(move |mut client: TcpStream| async move {
             let mut asked = vec![0; 1 << 16];
             if client.read(&mut asked).await.is_ok_and(|bytes| bytes > 0) {

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_in_use_is_passed_over() {
+    fn port_in_use_is_skipped() {
         let first = free();
         let _taken = TcpListener::bind(loopback(first)).unwrap();
         NEXT.store(first - FIRST, Ordering::Relaxed);

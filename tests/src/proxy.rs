@@ -123,14 +123,14 @@ impl Proxy {
     }
 
     /// Connects new clients to the plain port of `server` from now on. Present connections stay.
-    pub fn lead_new_to(&self, server: &RedisServer) {
+    pub fn redirect_new_connections(&self, server: &RedisServer) {
         self.shared.target.send_replace(port::loopback(server.port()));
     }
 
     /// Connects to the plain port of `server` from now on, like an address that moves in a fail-over.
     /// Resets every live connection, as [`cut`](Self::cut) does.
-    pub async fn lead_to(&self, server: &RedisServer) {
-        self.lead_new_to(server);
+    pub async fn redirect_all_connections(&self, server: &RedisServer) {
+        self.redirect_new_connections(server);
         self.cut().await;
     }
 

@@ -46,7 +46,7 @@ const CASES: &[Case] = &[
 const QUICK_START: &str = "quick_start";
 
 #[test]
-fn the_crate_is_found_under_any_name() {
+fn crate_is_found_under_any_dependency_name() {
     let workspace = write_workspace();
     for Case { name, expected, .. } in CASES {
         let said = check(&workspace, name);

@@ -16,16 +16,16 @@ const NEIGHBOURS: [(&str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn rustls_of_other_code_goes_on_and_tls_works_or_says_what_it_needs() {
+async fn tls_works_beside_other_rustls_users_or_explains_the_error() {
     let server = RedisServer::builder().tls().start().await;
     for (features, expected) in NEIGHBOURS {
-        let said = said_with(features, &server).await;
+        let said = output_with(features, &server).await;
         assert!(said.contains(expected), "beside {features}: {said}");
     }
 }
 
 /// Builds the program with `features` and runs it.
-async fn said_with(features: &str, server: &RedisServer) -> String {
+async fn output_with(features: &str, server: &RedisServer) -> String {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let mut run = Command::new(env!("CARGO"));

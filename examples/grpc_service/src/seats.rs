@@ -30,7 +30,7 @@ impl BoxOffice for Seats {
             .clone()
             .hset::<_, _, _, ()>(seats(&sale), sale.seat, &sale.name)
             .await
-            .map_err(|error| out_of_reach(&error))?;
+            .map_err(|error| unavailable_status(&error))?;
         Ok(Response::new(Ticket { name: sale.name }))
     }
 
@@ -41,14 +41,18 @@ impl BoxOffice for Seats {
         if self.owner(&sale).await?.as_ref() != Some(&sale.name) {
             return Err(Status::failed_precondition("the seat is somebody else's"));
         }
-        self.redis.clone().hdel::<_, _, ()>(seats(&sale), sale.seat).await.map_err(|error| out_of_reach(&error))?;
+        self.redis
+            .clone()
+            .hdel::<_, _, ()>(seats(&sale), sale.seat)
+            .await
+            .map_err(|error| unavailable_status(&error))?;
         Ok(Response::new(Ticket::default()))
     }
 }
 
 impl Seats {
     async fn owner(&self, sale: &Sale) -> Result<Option<String>, Status> {
-        self.redis.clone().hget(seats(sale), sale.seat).await.map_err(|error| out_of_reach(&error))
+        self.redis.clone().hget(seats(sale), sale.seat).await.map_err(|error| unavailable_status(&error))
     }
 }
 
@@ -57,7 +61,7 @@ fn seats(sale: &Sale) -> String {
 }
 
 /// Logs the cause and returns a status without internal details.
-fn out_of_reach(error: &RedisError) -> Status {
+fn unavailable_status(error: &RedisError) -> Status {
     eprintln!("grpc_service: the seats cannot be reached: {error}");
     Status::unavailable("the seats cannot be reached")
 }
@@ -70,7 +74,7 @@ mod tests {
 
     /// tonic runs handlers in spawned tasks. The test does the same, so the handler must find the installed manager.
     #[tokio::test]
-    async fn a_seat_that_somebody_else_buys_is_not_sold() {
+    async fn seat_with_a_held_lock_is_not_sold() {
         let servers = TestServers::new(1);
         let _installed = testing::install(&servers.manager());
         // Nothing listens on this port. The handler must fail before it reads the seats.

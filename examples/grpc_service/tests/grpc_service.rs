@@ -68,7 +68,7 @@ async fn assert_no_lock(server: &RedisServer) {
 }
 
 #[tokio::test]
-async fn two_services_sell_a_seat_once() {
+async fn two_services_sell_each_seat_only_once() {
     let server = RedisServer::start().await;
     let (first, second) = (Service::start(&server, SOON).await, Service::start(&server, SOON).await);
     let (ann, ben) = tokio::join!(first.call("sell", "7", "Ann"), second.call("sell", "7", "Ben"));
@@ -86,7 +86,7 @@ async fn two_services_sell_a_seat_once() {
 
 /// The client decodes the retry delay with `tonic-types`, which is independent of this project.
 #[tokio::test]
-async fn who_is_to_come_back_is_told_when() {
+async fn contended_call_returns_a_retry_delay() {
     let server = RedisServer::start().await;
     let service = Service::start(&server, SOON).await;
     for verb in ["sell", "take-back"] {
@@ -99,7 +99,7 @@ async fn who_is_to_come_back_is_told_when() {
 }
 
 #[tokio::test]
-async fn a_dead_redis_is_unavailable() {
+async fn unreachable_redis_returns_unavailable() {
     let server = RedisServer::start().await;
     let service = Service::start(&server, SOON).await;
     server.kill();
@@ -108,7 +108,7 @@ async fn a_dead_redis_is_unavailable() {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_frees_the_seat() {
+async fn client_disconnect_releases_the_seat_lock() {
     let server = RedisServer::start().await;
     let service = Service::start(&server, NEVER).await;
     let client = service.client("sell", "7", "Ann").spawn().unwrap();
@@ -118,7 +118,7 @@ async fn a_client_that_hangs_up_frees_the_seat() {
 }
 
 #[tokio::test]
-async fn a_service_that_stops_answers_first_and_leaves_no_lock() {
+async fn stopping_service_finishes_running_calls_and_releases_locks() {
     let server = RedisServer::start().await;
     let mut service = Service::start(&server, Duration::from_millis(500)).await;
     let client = service.client("sell", "7", "Ann");
@@ -133,7 +133,7 @@ async fn a_service_that_stops_answers_first_and_leaves_no_lock() {
 }
 
 #[tokio::test]
-async fn it_says_what_it_needs() {
+async fn startup_error_names_the_missing_setting() {
     let usage = said(program(&[])).await.unwrap_err();
     assert!(usage.starts_with("grpc_service: usage: grpc_service serve PORT"), "{usage}");
     let missing = said(program(&["serve", "0"])).await.unwrap_err();

@@ -173,7 +173,7 @@ mod tests {
     const BANK: &str = "bank";
 
     #[tokio::test]
-    async fn transfers_of_two_processes_in_both_directions_lose_nothing() {
+    async fn opposite_transfers_of_two_processes_lose_no_money() {
         let (store, servers) = (RedisServer::start().await, TestServers::new(3));
         let mut redis = redis::Client::open(store.url()).unwrap().get_connection_manager().await.unwrap();
         for account in 0..3 {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_transfer_waits_for_either_account_and_for_no_other() {
+    async fn transfer_waits_only_for_locks_of_its_two_accounts() {
         let servers = TestServers::new(3);
         let manager = servers.manager();
         // Nothing listens on this port: a transfer that gets its locks fails with a Redis error.

@@ -71,7 +71,7 @@ async fn serve(name: &str, redis: &mut ConnectionManager) -> Result<Config, AnyE
 
 /// Writes a new configuration under the exclusive lock, then downgrades the lock and verifies the configuration.
 #[distributed_lock(key = "{name}", ttl = 10, wait = "1m", guard = lock)]
-async fn reload_alone(name: &str, number: u64, redis: &mut ConnectionManager) -> Result<(), AnyError> {
+async fn reload_exclusively(name: &str, number: u64, redis: &mut ConnectionManager) -> Result<(), AnyError> {
     Config::write(name, number, redis).await?;
     // Requests may run again from here on. The lock stays held in shared mode, so no other reload can run before the
     // check.
@@ -97,7 +97,7 @@ async fn run() -> Result<(), AnyError> {
     match arguments[..] {
         [] => check(true).await,
         ["--unlocked"] => check(false).await,
-        ["--server", locked, name] => serve_until_the_last(locked == "--locked", name).await,
+        ["--server", locked, name] => serve_until_the_last_configuration(locked == "--locked", name).await,
         _ => Err("usage: config_reload [--unlocked]".into()),
     }
 }
@@ -130,7 +130,7 @@ async fn reload_and_serve(is_locked: bool, name: &str, redis: &mut ConnectionMan
     for number in 1..=RELOADS {
         sleep(PAUSE).await;
         if is_locked {
-            reload_alone(name, number, redis).await?;
+            reload_exclusively(name, number, redis).await?;
         } else {
             Config::write(name, number, redis).await?;
         }
@@ -155,12 +155,12 @@ async fn manager() -> Result<LockManager, AnyError> {
 }
 
 /// Server process: several readers, which run until they read the last configuration.
-async fn serve_until_the_last(is_locked: bool, name: &str) -> Result<(), AnyError> {
+async fn serve_until_the_last_configuration(is_locked: bool, name: &str) -> Result<(), AnyError> {
     let manager = manager().await?;
     let redis = redlock_examples::data_store().await?;
     let mut readers = JoinSet::new();
     for _ in 0..READERS_PER_PROCESS {
-        readers.spawn(read_until_the_last(is_locked, name.to_owned(), redis.clone()));
+        readers.spawn(read_until_the_last_configuration(is_locked, name.to_owned(), redis.clone()));
     }
     let mut seen = Seen::default();
     while let Some(ended) = readers.join_next().await {
@@ -171,7 +171,11 @@ async fn serve_until_the_last(is_locked: bool, name: &str) -> Result<(), AnyErro
     Ok(())
 }
 
-async fn read_until_the_last(is_locked: bool, name: String, mut redis: ConnectionManager) -> Result<Seen, AnyError> {
+async fn read_until_the_last_configuration(
+    is_locked: bool,
+    name: String,
+    mut redis: ConnectionManager,
+) -> Result<Seen, AnyError> {
     let mut seen = Seen::default();
     loop {
         let config = if is_locked { serve_shared(&name, &mut redis).await? } else { serve(&name, &mut redis).await? };
@@ -239,7 +243,7 @@ mod tests {
     const NAME: &str = "config";
 
     #[tokio::test]
-    async fn readers_of_two_processes_serve_together_and_never_from_half_a_configuration() {
+    async fn concurrent_readers_never_see_a_partial_configuration() {
         let (store, servers) = (RedisServer::start().await, TestServers::new(3));
         let mut redis = redis::Client::open(store.url()).unwrap().get_connection_manager().await.unwrap();
         Config::write(NAME, 0, &mut redis).await.unwrap();
@@ -247,12 +251,14 @@ mod tests {
         for manager in [servers.manager(), servers.manager()] {
             for _ in 0..3 {
                 let (manager, redis) = (manager.clone(), redis.clone());
-                readers.spawn(async move { manager.scope(read_until_the_last(true, NAME.to_owned(), redis)).await });
+                readers.spawn(async move {
+                    manager.scope(read_until_the_last_configuration(true, NAME.to_owned(), redis)).await
+                });
             }
         }
         let writer = servers.manager();
         for number in 1..=RELOADS {
-            writer.scope(reload_alone(NAME, number, &mut redis)).await.unwrap();
+            writer.scope(reload_exclusively(NAME, number, &mut redis)).await.unwrap();
         }
         for seen in readers.join_all().await {
             let Seen { served, mixed, .. } = seen.unwrap();
@@ -267,7 +273,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_serves_keeps_a_reload_out_and_no_other_who_serves() {
+    async fn reader_blocks_a_reload_and_no_other_reader() {
         let servers = TestServers::new(3);
         let (ours, theirs) = (servers.manager(), servers.manager());
         // Nothing listens on this port: a call that gets the lock fails with a Redis error.
@@ -275,13 +281,13 @@ mod tests {
         let redis = redis::Client::open("redis://127.0.0.1:1").unwrap();
         let mut redis = ConnectionManager::new_lazy_with_config(redis, config).unwrap();
         servers.hold_shared(NAME).await;
-        let reload = ours.scope(reload_alone(NAME, 1, &mut redis));
+        let reload = ours.scope(reload_exclusively(NAME, 1, &mut redis));
         assert!(timeout(Duration::from_secs(30), reload).await.is_err(), "it waits for a minute");
         assert_eq!(servers.log().cancelled(), [NAME]);
         let served = theirs.scope(serve_shared(NAME, &mut redis)).await.err().unwrap();
         assert!(served.is::<redis::RedisError>(), "{served}");
         servers.release(NAME);
-        let reloaded = ours.scope(reload_alone(NAME, 1, &mut redis)).await.unwrap_err();
+        let reloaded = ours.scope(reload_exclusively(NAME, 1, &mut redis)).await.unwrap_err();
         assert!(reloaded.is::<redis::RedisError>(), "{reloaded}");
         assert_eq!(servers.log().acquired(), [NAME, NAME]);
     }

@@ -54,7 +54,7 @@ async fn export(pool: &str, tenant: &str, redis: &mut ConnectionManager) -> Resu
 
 /// Calls [`export`] while holding one of the tenant's permits.
 #[distributed_lock(key = "{pool}:{tenant}", permits = PERMITS, ttl = 10, wait = "1m")]
-async fn export_in_turn(pool: &str, tenant: &str, redis: &mut ConnectionManager) -> Result<(), AnyError> {
+async fn export_with_permit(pool: &str, tenant: &str, redis: &mut ConnectionManager) -> Result<(), AnyError> {
     export(pool, tenant, redis).await
 }
 
@@ -134,7 +134,7 @@ async fn exporter(is_limited: bool, pool: &str) -> Result<(), AnyError> {
         workers.spawn(async move {
             for tenant in tenants {
                 if is_limited {
-                    export_in_turn(&pool, tenant, &mut redis).await?;
+                    export_with_permit(&pool, tenant, &mut redis).await?;
                 } else {
                     export(&pool, tenant, &mut redis).await?;
                 }

@@ -242,7 +242,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test]
-    async fn no_line_is_lost_to_a_rename_in_another_process() {
+    async fn rename_in_another_process_loses_no_line() {
         let (store, servers) = (RedisServer::start().await, TestServers::new(3));
         let redis = redis::Client::open(store.url()).unwrap().get_connection_manager().await.unwrap();
         let mut folders = Folders { tenant: "acme".to_owned(), redis };
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_writes_is_in_the_way_of_a_rename_and_not_of_another_file() {
+    async fn file_writer_blocks_a_rename_and_no_other_file() {
         let servers = TestServers::new(3);
         let (ours, theirs) = (servers.manager(), servers.manager());
         // Nothing listens on this port: a call that gets its lock fails with a Redis error.

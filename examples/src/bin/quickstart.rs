@@ -33,7 +33,7 @@ async fn main() -> Result<(), LockError> {
 
     take_turns().await?;
     fail_at_once().await;
-    give_up_halfway().await?;
+    cancel_halfway().await?;
 
     chapter("Before the process ends, `shutdown` waits until every release is answered.");
     let answered = manager.shutdown().await;
@@ -72,7 +72,7 @@ async fn fail_at_once() {
     tokio::join!(report("Ann"), a_little_later);
 }
 
-async fn give_up_halfway() -> Result<(), LockError> {
+async fn cancel_halfway() -> Result<(), LockError> {
     chapter("A call that is dropped, here by a timeout, stops and gives its lock back. The next one need not wait.");
     if timeout(Duration::from_millis(50), capture_payment("Dan", 9)).await.is_err() {
         say("Dan", "order 9: timed out");
@@ -97,7 +97,7 @@ mod tests {
     use redlock_runtime::testing::TestServers;
 
     #[tokio::test(start_paused = true)]
-    async fn two_processes_take_turns_with_one_order() {
+    async fn two_processes_capture_an_order_one_after_the_other() {
         let servers = TestServers::new(3);
         let (ours, theirs) = (servers.manager(), servers.manager());
         let (first, second) =
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_report_that_somebody_else_writes_is_not_written_twice() {
+    async fn contended_report_is_not_written() {
         let servers = TestServers::new(1);
         let manager = servers.manager();
         servers.hold("report:Monday").await;
@@ -118,11 +118,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_payment_that_is_dropped_gives_its_lock_back() {
+    async fn cancelled_payment_releases_its_lock() {
         let servers = TestServers::new(3);
         let (ours, theirs) = (servers.manager(), servers.manager());
         let begun = Instant::now();
-        ours.scope(give_up_halfway()).await.unwrap();
+        ours.scope(cancel_halfway()).await.unwrap();
         theirs.scope(capture_payment("Fay", 9)).await.unwrap();
         assert!(begun.elapsed() < Duration::from_secs(1), "nobody waits for a lease to end");
         assert_eq!(servers.log().acquired(), ["order:9"; 3]);

@@ -151,7 +151,7 @@ mod tests {
     use redlock_tests::RedisServer;
 
     #[tokio::test]
-    async fn tasks_of_two_processes_count_exactly() {
+    async fn tasks_of_two_processes_lose_no_increment() {
         let (store, servers) = (RedisServer::start().await, TestServers::new(3));
         let mut redis = redis::Client::open(store.url()).unwrap().get_connection_manager().await.unwrap();
         redis.set::<_, _, ()>("counter", 0).await.unwrap();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_counter_is_left_alone_while_somebody_else_has_it() {
+    async fn contended_counter_is_not_changed() {
         let servers = TestServers::new(1);
         let manager = servers.manager();
         // Nothing listens on this port: a call that gets the lock fails with a Redis error.

@@ -111,7 +111,7 @@ mod tests {
     use tokio::task::JoinSet;
 
     #[tokio::test]
-    async fn no_two_visits_have_the_same_number() {
+    async fn concurrent_visits_get_distinct_numbers() {
         let (store, servers) = (RedisServer::start().await, TestServers::new(3));
         let data = Client::open(store.url()).unwrap();
         let mut visits = JoinSet::new();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_visit_that_fails_gives_its_lock_back() {
+    async fn failed_visit_releases_its_lock() {
         let servers = TestServers::new(3);
         let (ours, theirs) = (servers.manager(), servers.manager());
         let nowhere = Client::open("redis://127.0.0.1:1").unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_read_each_time() {
+    fn token_file_is_read_on_each_use() {
         let token_file = env::temp_dir().join(format!("shared_access-{}-token", std::process::id()));
         let access = Access {
             url: "redis://orders@127.0.0.1:1".into(),

@@ -271,7 +271,7 @@ async fn lost_lock_fires() -> Result<(), LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn holder_that_hangs_fires_and_slow_locks_do_when_they_end() -> Result<(), LockError> {
+async fn hanging_holder_fires_at_once_and_slow_locks_when_they_end() -> Result<(), LockError> {
     let (manager, _) = started().await?;
     let guard = manager.acquire(request(7)).await?;
     let waiting: Vec<_> = (0..11)
@@ -295,7 +295,7 @@ async fn holder_that_hangs_fires_and_slow_locks_do_when_they_end() -> Result<(),
 }
 
 #[tokio::test(start_paused = true)]
-async fn nodes_and_failed_calls_fire() -> Result<(), LockError> {
+async fn unreachable_nodes_and_failed_calls_fire() -> Result<(), LockError> {
     let (_, healthy) = started().await?;
     let down = healthy.replace("redlock_node_up{node=\"memory\"} 1", "redlock_node_up{node=\"memory\"} 0");
     assert_eq!(firing(&healthy, &down), ["RedlockMajorityDown", "RedlockNodeDown"]);
@@ -313,7 +313,7 @@ async fn nodes_and_failed_calls_fire() -> Result<(), LockError> {
 }
 
 #[test]
-fn every_rule_is_tested_and_is_in_the_runbook() {
+fn every_alert_rule_is_tested_and_in_the_runbook() {
     let names: Vec<_> = rules().into_keys().collect();
     let (source, runbook) = (include_str!("alerts.rs"), include_str!("../../../docs/operations.md"));
     assert!(names.len() >= 8, "{names:?}");

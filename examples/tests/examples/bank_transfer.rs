@@ -10,7 +10,7 @@ async fn bank_transfer(nodes: Option<&str>, arguments: &[&str]) -> Outcome {
 }
 
 #[tokio::test]
-async fn no_money_comes_or_goes_under_the_locks() {
+async fn total_is_constant_with_locks() {
     let _alone = alone().await;
     for count in [1, 3] {
         let nodes = Nodes::start(count).await;
@@ -22,7 +22,7 @@ async fn no_money_comes_or_goes_under_the_locks() {
 }
 
 #[tokio::test]
-async fn money_comes_or_goes_without_the_locks() {
+async fn total_changes_without_locks() {
     let _alone = alone().await;
     let nodes = Nodes::start(1).await;
     let outcome = bank_transfer(Some(&nodes.environment_value()), &["--unlocked"]).await;
@@ -32,7 +32,7 @@ async fn money_comes_or_goes_without_the_locks() {
 }
 
 #[tokio::test]
-async fn it_says_what_it_needs() {
+async fn startup_error_names_the_missing_setting() {
     let _alone = alone().await;
     let outcome = bank_transfer(None, &[]).await;
     assert!(!outcome.succeeded && outcome.stderr.contains("REDLOCK_NODES is not set"), "{outcome:?}");

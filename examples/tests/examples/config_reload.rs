@@ -20,7 +20,7 @@ fn served(outcome: &Outcome) -> (u64, u64) {
 }
 
 #[tokio::test]
-async fn nobody_sees_half_a_configuration_under_the_lock_and_readers_share_it() {
+async fn readers_share_the_lock_and_see_no_partial_configuration() {
     let _alone = alone().await;
     for count in [1, 3] {
         let nodes = Nodes::start(count).await;
@@ -33,7 +33,7 @@ async fn nobody_sees_half_a_configuration_under_the_lock_and_readers_share_it() 
 }
 
 #[tokio::test]
-async fn somebody_sees_half_a_configuration_without_the_lock() {
+async fn readers_see_a_partial_configuration_without_locks() {
     let _alone = alone().await;
     let nodes = Nodes::start(1).await;
     let outcome = config_reload(Some(&nodes.environment_value()), &["--unlocked"]).await;
@@ -43,7 +43,7 @@ async fn somebody_sees_half_a_configuration_without_the_lock() {
 }
 
 #[tokio::test]
-async fn it_says_what_it_needs() {
+async fn startup_error_names_the_missing_setting() {
     let _alone = alone().await;
     let outcome = config_reload(None, &[]).await;
     assert!(!outcome.succeeded && outcome.stderr.contains("REDLOCK_NODES is not set"), "{outcome:?}");

@@ -36,7 +36,7 @@ fn with_documented_lines(error: &LockError) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_on_the_way_to_the_lock_and_back() {
+async fn errors_of_acquisition_and_loss_match_the_guide() {
     let locks = LockManager::in_memory();
     let request = || LockRequest::new(KEY).ttl(Duration::from_secs(30));
     let guard = locks.acquire(request()).await.unwrap();
@@ -70,7 +70,7 @@ async fn errors_on_the_way_to_the_lock_and_back() {
 }
 
 #[tokio::test]
-async fn too_few_nodes() {
+async fn missing_quorum_error_matches_the_guide() {
     let _alone = alone().await;
     let nodes = Nodes::start(3).await;
     nodes[1].kill();
@@ -87,7 +87,7 @@ async fn too_few_nodes() {
 }
 
 #[tokio::test]
-async fn a_password_that_somebody_has_to_mend() {
+async fn wrong_password_error_matches_the_guide() {
     let _alone = alone().await;
     let nodes = Nodes::start_with(1, |_, builder| builder.password("right")).await;
     let address = format!("127.0.0.1:{}", nodes[0].port());

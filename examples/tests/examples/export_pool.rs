@@ -18,7 +18,7 @@ fn together(outcome: &Outcome) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn no_tenant_has_more_exports_than_permits() {
+async fn permits_limit_the_concurrent_exports_of_a_tenant() {
     let _alone = alone().await;
     for count in [1, 3] {
         let nodes = Nodes::start(count).await;
@@ -30,7 +30,7 @@ async fn no_tenant_has_more_exports_than_permits() {
 }
 
 #[tokio::test]
-async fn a_tenant_has_more_without_permits() {
+async fn concurrent_exports_exceed_the_limit_without_permits() {
     let _alone = alone().await;
     let nodes = Nodes::start(1).await;
     let outcome = export_pool(Some(&nodes.environment_value()), &["--unlimited"]).await;
@@ -41,7 +41,7 @@ async fn a_tenant_has_more_without_permits() {
 }
 
 #[tokio::test]
-async fn it_says_what_it_needs() {
+async fn startup_error_names_the_missing_setting() {
     let _alone = alone().await;
     let outcome = export_pool(None, &[]).await;
     assert!(!outcome.succeeded && outcome.stderr.contains("REDLOCK_NODES is not set"), "{outcome:?}");

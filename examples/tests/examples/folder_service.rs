@@ -17,7 +17,7 @@ fn together(outcome: &Outcome) -> u64 {
 }
 
 #[tokio::test]
-async fn no_line_is_lost_to_a_rename_under_the_locks_and_files_are_written_together() {
+async fn rename_loses_no_line_and_files_are_written_concurrently() {
     let _alone = alone().await;
     for count in [1, 3] {
         let nodes = Nodes::start(count).await;
@@ -29,7 +29,7 @@ async fn no_line_is_lost_to_a_rename_under_the_locks_and_files_are_written_toget
 }
 
 #[tokio::test]
-async fn lines_are_lost_to_a_rename_without_the_locks() {
+async fn rename_loses_lines_without_locks() {
     let _alone = alone().await;
     let nodes = Nodes::start(1).await;
     // A write overlaps a rename only by chance, so repeat.
@@ -47,7 +47,7 @@ async fn lines_are_lost_to_a_rename_without_the_locks() {
 }
 
 #[tokio::test]
-async fn it_says_what_it_needs() {
+async fn startup_error_names_the_missing_setting() {
     let _alone = alone().await;
     let outcome = folder_service(None, &[]).await;
     assert!(!outcome.succeeded && outcome.stderr.contains("REDLOCK_NODES is not set"), "{outcome:?}");

@@ -90,7 +90,7 @@ async fn two_services_capture_each_order_once() {
 }
 
 #[tokio::test]
-async fn a_locked_order_is_busy() {
+async fn locked_order_returns_conflict_with_retry_after() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     let service = Service::start(&server.url(), SOON).await;
@@ -119,7 +119,7 @@ async fn a_locked_order_is_busy() {
 }
 
 #[tokio::test]
-async fn an_order_does_not_change_while_it_is_paid() {
+async fn order_cannot_change_during_its_capture() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     let service = Service::start(&server.url(), VISIBLE).await;
@@ -139,7 +139,7 @@ async fn an_order_does_not_change_while_it_is_paid() {
 }
 
 #[tokio::test]
-async fn an_unknown_order_is_not_found_and_not_locked() {
+async fn unknown_order_returns_not_found_and_leaves_no_lock() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     let service = Service::start(&server.url(), SOON).await;
@@ -152,7 +152,7 @@ async fn an_unknown_order_is_not_found_and_not_locked() {
 }
 
 #[tokio::test]
-async fn a_client_that_hangs_up_frees_the_order() {
+async fn client_disconnect_releases_the_order_lock() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     let service = Service::start(&server.url(), NEVER).await;
@@ -165,7 +165,7 @@ async fn a_client_that_hangs_up_frees_the_order() {
 }
 
 #[tokio::test]
-async fn a_dead_redis_is_unavailable_until_it_is_back() {
+async fn unreachable_redis_returns_unavailable_until_it_restarts() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     let service = Service::start(&server.url(), SOON).await;
@@ -189,7 +189,7 @@ async fn a_dead_redis_is_unavailable_until_it_is_back() {
 }
 
 #[tokio::test]
-async fn a_lock_needs_a_majority_of_the_nodes() {
+async fn capture_needs_a_majority_of_the_nodes() {
     let _alone = alone().await;
     let nodes = Nodes::start(3).await;
     let service = Service::start(&nodes.environment_value(), SOON).await;
@@ -206,7 +206,7 @@ async fn a_lock_needs_a_majority_of_the_nodes() {
 }
 
 #[tokio::test]
-async fn a_service_that_stops_answers_first_and_leaves_no_lock() {
+async fn stopping_service_finishes_running_calls_and_releases_locks() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     let service = Service::start(&server.url(), VISIBLE).await;
@@ -222,7 +222,7 @@ async fn a_service_that_stops_answers_first_and_leaves_no_lock() {
 }
 
 #[tokio::test]
-async fn it_says_what_it_needs() {
+async fn startup_error_names_the_missing_setting() {
     let _alone = alone().await;
     let outcome = program::run(program::command(env!("CARGO_BIN_EXE_order_service"), None)).await;
     assert!(!outcome.succeeded);
@@ -234,7 +234,7 @@ async fn it_says_what_it_needs() {
 }
 
 #[tokio::test]
-async fn the_locks_of_the_service_can_be_looked_at() {
+async fn locks_and_metrics_pages_show_the_held_lock() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     let service = Service::start(&server.url(), NEVER).await;
@@ -272,7 +272,7 @@ async fn the_locks_of_the_service_can_be_looked_at() {
 }
 
 #[tokio::test]
-async fn clients_without_the_token_take_no_lock() {
+async fn unauthorized_clients_acquire_no_lock() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     let service = Service::start_with(&server.url(), SOON, Some("open-sesame")).await;

@@ -21,7 +21,7 @@ fn send_signal(process: &Child, signal: Signal) {
     kill_process(id.expect("it is running"), signal).unwrap();
 }
 
-async fn assert_ends_well(mut process: Child) {
+async fn assert_exits_successfully(mut process: Child) {
     let status = timeout(PATIENCE, process.wait()).await.expect("it ends").unwrap();
     assert!(status.success(), "{status}");
 }
@@ -32,7 +32,7 @@ async fn assert_no_key_is_left(server: &RedisServer) {
 }
 
 #[tokio::test]
-async fn two_processes_of_the_quick_start_take_turns_and_end_by_signals() {
+async fn quick_start_processes_take_turns_and_stop_on_signals() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     // Both processes append to one file, which keeps their lines in the order of printing.
@@ -54,7 +54,7 @@ async fn two_processes_of_the_quick_start_take_turns_and_end_by_signals() {
         send_signal(process, signal);
     }
     for process in processes {
-        assert_ends_well(process).await;
+        assert_exits_successfully(process).await;
     }
     assert_no_key_is_left(&server).await;
 
@@ -78,7 +78,7 @@ async fn start_service(program: &str, nodes: &str) -> (Child, SocketAddr) {
 }
 
 #[tokio::test]
-async fn services_of_the_guide_answer_a_call_in_flight_before_a_signal_ends_them() {
+async fn guide_services_finish_running_calls_on_a_signal() {
     let _alone = alone().await;
     let services = [
         (FIRST_SERVICE, "/orders/7/capture", "order:7", "order 7 is paid\n"),
@@ -93,14 +93,14 @@ async fn services_of_the_guide_answer_a_call_in_flight_before_a_signal_ends_them
             send_signal(&process, signal);
             let reply = http::receive(call).await;
             assert_eq!((reply.status, reply.body.as_str()), (200, Some(answer)), "{program} {signal:?}");
-            assert_ends_well(process).await;
+            assert_exits_successfully(process).await;
             assert_no_key_is_left(&nodes[0]).await;
         }
     }
 }
 
 #[tokio::test]
-async fn second_call_of_the_first_service_is_a_conflict() {
+async fn contended_call_of_the_first_service_returns_conflict() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     let services =

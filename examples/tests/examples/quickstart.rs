@@ -45,7 +45,7 @@ async fn in_memory() {
 }
 
 #[tokio::test]
-async fn on_redis() {
+async fn quickstart_runs_on_redis() {
     let _alone = alone().await;
     for count in [1, 3] {
         let nodes = Nodes::start(count).await;
@@ -64,7 +64,7 @@ async fn on_redis() {
 
 /// `main` returns the error, so the runtime prints it as `{:?}`, which must be one readable line.
 #[tokio::test]
-async fn without_the_servers() {
+async fn quickstart_reports_unreachable_servers() {
     let _alone = alone().await;
     let server = RedisServer::start().await;
     server.kill();

@@ -16,7 +16,7 @@ fn count(outcome: &Outcome) -> u64 {
 }
 
 #[tokio::test]
-async fn the_count_is_exact_under_the_lock() {
+async fn count_is_exact_with_the_lock() {
     let _alone = alone().await;
     for count_of_nodes in [1, 3] {
         let nodes = Nodes::start(count_of_nodes).await;
@@ -28,7 +28,7 @@ async fn the_count_is_exact_under_the_lock() {
 }
 
 #[tokio::test]
-async fn the_check_fails_without_the_lock() {
+async fn count_is_wrong_without_the_lock() {
     let _alone = alone().await;
     let nodes = Nodes::start(1).await;
     let outcome = seed_counter(Some(&nodes.environment_value()), &["--unlocked"]).await;
@@ -40,7 +40,7 @@ async fn the_check_fails_without_the_lock() {
 }
 
 #[tokio::test]
-async fn it_says_what_it_needs() {
+async fn startup_error_names_the_missing_setting() {
     let _alone = alone().await;
     let outcome = seed_counter(None, &[]).await;
     assert!(!outcome.succeeded && outcome.stderr.contains("REDLOCK_NODES is not set"), "{outcome:?}");

@@ -14,7 +14,7 @@ async fn count(server: &RedisServer, token_file: &Path) -> Outcome {
 }
 
 #[tokio::test]
-async fn both_clients_use_one_description_and_follow_the_token() {
+async fn locks_and_data_share_the_settings_and_follow_token_changes() {
     let _alone = alone().await;
     let rules = "~* &* +@all";
     let server = RedisServer::builder().mutual_tls().user("orders", "first", rules).password("root").start().await;

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn namespace_is_read_from_the_name_of_a_lock() {
+    fn namespace_is_parsed_from_the_lock_name() {
         let table = [
             ("order:4", Some("")),
             ("shop:order:4", Some("shop")),

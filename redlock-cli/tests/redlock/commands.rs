@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 #[tokio::test]
-async fn who_holds_a_lock_and_who_waits_is_told() {
+async fn inspect_and_waiters_show_the_holder_and_the_waiter() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let (urls, holder, waiter) = (nodes.environment_value(), service(&nodes).await, service(&nodes).await);
@@ -60,7 +60,7 @@ async fn who_holds_a_lock_and_who_waits_is_told() {
 }
 
 #[tokio::test]
-async fn a_lock_is_broken_once_and_its_holder_knows() {
+async fn lock_is_broken_once_and_its_holder_is_notified() {
     let nodes = Nodes::start(3).await;
     let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
     let guard = held_everywhere(&holder, &nodes, "order:7").await;
@@ -113,7 +113,7 @@ async fn a_lock_is_broken_once_and_its_holder_knows() {
 }
 
 #[tokio::test]
-async fn a_key_draws_nothing_on_the_terminal_and_no_lines_that_are_none() {
+async fn control_characters_in_keys_are_escaped() {
     let nodes = Nodes::start(1).await;
     let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
     let key = "a\u{1b}[2J\u{9b}31m\u{202e}\nb";
@@ -141,7 +141,7 @@ async fn a_key_draws_nothing_on_the_terminal_and_no_lines_that_are_none() {
 }
 
 #[tokio::test]
-async fn fencing_numbers_and_the_state_of_the_nodes_are_told() {
+async fn fence_and_check_print_the_number_and_the_node_state() {
     let nodes = Nodes::start(3).await;
     let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
     let none = redlock(&urls, &["fence", "order:7"]).await;
@@ -157,7 +157,7 @@ async fn fencing_numbers_and_the_state_of_the_nodes_are_told() {
 }
 
 #[tokio::test]
-async fn check_compares_the_settings_of_the_environment_with_those_of_the_services() {
+async fn check_warns_if_its_settings_differ_from_the_services() {
     let nodes = Nodes::start(3).await;
     let service = redlock_runtime::LockManager::builder()
         .nodes(nodes.urls())
@@ -175,7 +175,7 @@ async fn check_compares_the_settings_of_the_environment_with_those_of_the_servic
 }
 
 #[tokio::test]
-async fn check_warns_of_servers_younger_than_the_longest_lease_and_a_probe_does_not_fail_for_it() {
+async fn check_warns_of_a_recent_restart_and_ready_ignores_it() {
     let nodes = Nodes::start(3).await;
     let urls = nodes.environment_value();
     for settings in [&[][..], &[("REDLOCK_MAX_TTL_MS", "3600000")]] {
@@ -198,14 +198,14 @@ async fn check_warns_of_servers_younger_than_the_longest_lease_and_a_probe_does_
 }
 
 #[tokio::test]
-async fn check_judges_the_node_timeout_of_the_services() {
+async fn check_rejects_a_node_timeout_that_is_too_long() {
     let nodes = Nodes::start(1).await;
     let checked = redlock_with(&nodes.environment_value(), &[("REDLOCK_NODE_TIMEOUT_MS", "40000")], &["check"]).await;
     assert!(checked.code == 2 && checked.stderr.contains("node timeout of 40s"), "{checked:?}");
 }
 
 #[tokio::test]
-async fn a_namespace_is_that_of_the_service_and_a_missing_one_is_found() {
+async fn namespace_option_selects_locks_and_inspect_suggests_it() {
     let nodes = Nodes::start(1).await;
     let service = redlock_runtime::LockManager::builder().nodes(nodes.urls()).namespace("shop:eu").build().unwrap();
     let guard = service.acquire("order:7").await.unwrap();
@@ -231,7 +231,7 @@ async fn a_namespace_is_that_of_the_service_and_a_missing_one_is_found() {
 }
 
 #[tokio::test]
-async fn a_break_without_a_token_shows_the_holder_and_asks_in_a_terminal() {
+async fn break_without_a_token_asks_for_confirmation_in_a_terminal() {
     let nodes = Nodes::start(3).await;
     let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
     assert_eq!(redlock(&urls, &["break", "order:7"]).await.code, 1, "it is free");

@@ -4,7 +4,7 @@ use crate::program::{held_everywhere, redlock, service};
 use redlock_tests::{FakeServer, Nodes, RedisServer};
 
 #[tokio::test]
-async fn what_cannot_be_told_ends_with_two() {
+async fn commands_without_a_quorum_exit_with_code_two() {
     let nodes = Nodes::start(3).await;
     let (urls, holder) = (nodes.environment_value(), service(&nodes).await);
     let guard = held_everywhere(&holder, &nodes, "order:7").await;
@@ -48,7 +48,7 @@ async fn no_output_shows_a_password() {
 }
 
 #[tokio::test]
-async fn a_server_fills_no_terminal_and_controls_none() {
+async fn server_errors_are_escaped_and_truncated() {
     let text = "hostile\nforged\x1b[2J\u{202e}".to_owned() + &"x".repeat(20_000);
     let server = FakeServer::start(move |_| format!("-ERR {text}\r\n")).await;
     for arguments in [&["check"] as &[&str], &["inspect", "order:7"], &["list"], &["waiters", "order:7"]] {
@@ -67,7 +67,7 @@ async fn a_server_fills_no_terminal_and_controls_none() {
 }
 
 #[tokio::test]
-async fn a_wrong_command_says_what_to_write() {
+async fn wrong_command_line_is_explained() {
     let table: [(&[&str], &str); 5] = [
         (&["inspect", "order:7"], "REDLOCK_NODES"),
         (&["inspect"], "Usage"),

@@ -26,7 +26,7 @@ async fn shell(command: &str, urls: &str, port: &str, token: &str) -> Outcome {
 }
 
 #[tokio::test]
-async fn every_command_of_the_page_works() {
+async fn every_command_of_the_operations_page_works() {
     let nodes = Nodes::start(3).await;
     let (urls, holder, waiter) = (nodes.environment_value(), service(&nodes).await, service(&nodes).await);
     // Create a fencing number, so that `redlock fence` finds one.

@@ -134,7 +134,7 @@ mod tests {
     use proc_macro2::TokenStream;
 
     #[test]
-    fn the_attributes_of_functions_are_found() {
+    fn attributes_of_functions_are_found() {
         let table = [
             ("impl A { #[lock(a)] async fn f() { #[lock(b)] fn g() {} } fn h() {} }", 1),
             ("pub mod m { #[x::lock(a)] pub(crate) async fn f() {} impl B<{ 1 }> for C { #[lock(b)] fn g() {} } }", 2),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn other_items_are_rejected() {
+    fn block_attribute_rejects_other_items() {
         for (item, expected) in [
             ("async fn f() {}", "fn"),
             ("#[x] pub struct S { a: impl B }", "struct"),

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_async_block_at_the_end_is_found() {
+    fn trailing_async_block_is_found() {
         let table = [
             ("{ async { 1 } }", Some("async{x}")),
             ("{ let a = 1; async move { a } }", Some("leta=1;asyncmove{x}")),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_return_inside_an_async_block_does_not_leave() {
+    fn return_inside_an_async_block_does_not_exit_the_function() {
         let table = [
             ("if a { return b; } async { 1 }", true),
             ("call(return)", true),

@@ -29,7 +29,7 @@ pub(crate) fn from_arguments(signature: &Signature, bindings: &[Binding], key: &
     let mut names = Vec::new();
     for argument in &signature.inputs {
         if let FnArg::Typed(argument) = argument {
-            lay(&argument.pat, Known::Type(&argument.ty), &mut names);
+            match_pattern(&argument.pat, Known::Type(&argument.ty), &mut names);
         }
     }
     let seen = bindings.iter().filter(|binding| binding.name != "self" && !binding.name.starts_with('_'));
@@ -71,20 +71,20 @@ impl<'a> Known<'a> {
 }
 
 /// Matches a pattern with the knowledge about its type.
-fn lay<'a>(pattern: &Pat, known: Known<'a>, names: &mut Vec<(String, Known<'a>)>) {
+fn match_pattern<'a>(pattern: &Pat, known: Known<'a>, names: &mut Vec<(String, Known<'a>)>) {
     match pattern {
         Pat::Ident(pattern) => names.push((Binding::new(&pattern.ident, &[]).name, known)),
-        Pat::Paren(pattern) => lay(&pattern.pat, known, names),
+        Pat::Paren(pattern) => match_pattern(&pattern.pat, known, names),
         Pat::Tuple(pattern) => {
             let types = match known.ty() {
                 Some(Type::Tuple(ty)) => Some(&ty.elems),
                 _ => None,
             };
             for (at, pattern) in pattern.elems.iter().enumerate() {
-                lay(pattern, known.part(types.and_then(|types| types.iter().nth(at))), names);
+                match_pattern(pattern, known.part(types.and_then(|types| types.iter().nth(at))), names);
             }
         }
-        Pat::TupleStruct(pattern) => lay_extractor(pattern, known, names),
+        Pat::TupleStruct(pattern) => match_extractor(pattern, known, names),
         other => {
             let parts = bindings::from_pattern(other).into_iter();
             names.extend(parts.map(|binding| (binding.name, known.part(None))));
@@ -93,7 +93,7 @@ fn lay<'a>(pattern: &Pat, known: Known<'a>, names: &mut Vec<(String, Known<'a>)>
 }
 
 /// Matches `Path(id)` with `Path<u64>`, or `OrderId(id)` with `OrderId`, whose only part is the same id.
-fn lay_extractor<'a>(pattern: &PatTupleStruct, known: Known<'a>, names: &mut Vec<(String, Known<'a>)>) {
+fn match_extractor<'a>(pattern: &PatTupleStruct, known: Known<'a>, names: &mut Vec<(String, Known<'a>)>) {
     let ty = match known.ty() {
         Some(Type::Path(ty)) => Some(ty),
         _ => None,
@@ -107,8 +107,8 @@ fn lay_extractor<'a>(pattern: &PatTupleStruct, known: Known<'a>, names: &mut Vec
     // State that all calls share does not identify what a call locks.
     let known = if ty.is_some_and(is_state) { Known::Nothing } else { known };
     match pattern.elems.first() {
-        Some(only) if pattern.elems.len() == 1 => lay(only, known, names),
-        _ => pattern.elems.iter().for_each(|pattern| lay(pattern, known.part(None), names)),
+        Some(only) if pattern.elems.len() == 1 => match_pattern(only, known, names),
+        _ => pattern.elems.iter().for_each(|pattern| match_pattern(pattern, known.part(None), names)),
     }
 }
 

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_ids() {
+    fn id_names_are_recognized() {
         let no_key = Words::new("");
         for name in ["id", "order_id", "userid", "sku", "key", "idempotency_key", "name", "tenant_name", "coupon_code"]
         {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_id_types() {
+    fn id_type_names_are_recognized() {
         for (name, expected) in [("OrderId", true), ("Uuid", true), ("EmailAddress", true), ("InvoiceNumber", true)] {
             assert_eq!(Words::new(name).is_type_of_id(&Words::new("")), expected, "{name}");
         }

@@ -53,7 +53,7 @@ pub(super) fn check(options: &Options, bindings: &[Binding], errors: &mut Errors
         if let Some(word) = time.as_ref().and_then(word_of_time).filter(is_new)
             && nearest(word, WAITS).is_some()
         {
-            errors.at(word.span(), has_no_word(option, word));
+            errors.at(word.span(), unsupported_word_message(option, word));
         }
     }
 }
@@ -63,7 +63,7 @@ fn unknown(option: &str, word: &Ident, meant: &str) -> String {
 }
 
 /// Returns the message for a duration that is a word for none or forever.
-fn has_no_word(option: &str, word: &Ident) -> String {
+fn unsupported_word_message(option: &str, word: &Ident) -> String {
     if option == "ttl" {
         return format!(
             "`ttl` cannot be `{word}`, because it sets how long the key remains after a crash: write `ttl = 30`, or \
@@ -103,7 +103,7 @@ mod tests {
     use crate::options;
 
     #[test]
-    fn misspelt_words() {
+    fn misspelt_words_get_a_suggestion() {
         let table = [
             ("wait = forevr", Some("did you mean `wait = forever`?")),
             ("wait = infinite", Some("did you mean `wait = forever`?")),

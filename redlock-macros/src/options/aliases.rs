@@ -223,7 +223,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn words_of_other_libraries() {
+    fn option_names_of_other_libraries_are_translated() {
         let table = [
             (
                 "lockAtMostFor",
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_means_one_thing() {
+    fn every_alias_is_unique() {
         let modes: Vec<_> = MODES.iter().flat_map(|(words, _)| *words).collect();
         assert_eq!(modes.len(), modes.iter().collect::<HashSet<_>>().len());
         assert!(["shared", "exclusive"].iter().all(|word| mode(word).is_none()), "the words themselves are no mistake");

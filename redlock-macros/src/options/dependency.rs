@@ -89,7 +89,7 @@ mod tests {
     use super::{Dependency, from_arguments};
 
     #[test]
-    fn dependency_names_in_compiler_arguments() {
+    fn dependency_name_is_read_from_compiler_arguments() {
         let renamed = |name: &str| Dependency::Renamed(name.into());
         let table = [
             ("rustc --extern redlock_runtime=/t/libredlock_runtime-1a.rmeta", Dependency::Usual),

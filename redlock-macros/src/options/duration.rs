@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_and_expressions() {
+    fn paths_and_expressions_are_accepted_as_durations() {
         for value in ["LEASE", "config::LEASE", "Self::LEASE", "lease"] {
             assert!(matches!(parse(value), Ok(Time::Path(_))), "{value}");
         }
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_to_write() {
+    fn errors_propose_a_correction() {
         let table = [
             (
                 "30_000",

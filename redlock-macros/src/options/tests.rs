@@ -10,7 +10,7 @@ fn read(tokens: &str) -> (Options, Vec<String>) {
 }
 
 #[test]
-fn every_form_of_every_option() {
+fn every_form_of_every_option_is_parsed() {
     let tokens = "key = \"order:{id}\", ttl = 30s, wait = forever, manager = pool.get::<A, B>(|a, b| a), \
                   on_error = |error: LockError| f(error, 1), crate = ::locks::runtime, guard = lock, \
                   on_lost = continue, release = confirmed, renew = false, on_contended = skip,";
@@ -26,7 +26,7 @@ fn every_form_of_every_option() {
 }
 
 #[test]
-fn the_defaults_can_be_written() {
+fn explicit_default_values_are_accepted() {
     let (options, mistakes) = read("on_contended = error, on_lost = cancel, release = background");
     assert_eq!(mistakes, [""; 0]);
     assert!(options.on_contended.is_none());
@@ -34,7 +34,7 @@ fn the_defaults_can_be_written() {
 }
 
 #[test]
-fn a_lock_is_exclusive_unless_it_is_shared() {
+fn mode_is_exclusive_by_default() {
     let table =
         [("", Mode::Exclusive), ("mode = exclusive", Mode::Exclusive), ("mode = shared, ttl = 5", Mode::Shared)];
     for (tokens, expected) in table {
@@ -47,7 +47,7 @@ fn a_lock_is_exclusive_unless_it_is_shared() {
 }
 
 #[test]
-fn a_handler_may_be_any_expression() {
+fn contended_handler_accepts_any_expression() {
     for tokens in ["on_contended = error::busy", "on_contended = |error| (a, error)", "on_contended = self.skip(5)"] {
         let (options, mistakes) = read(tokens);
         assert_eq!(mistakes, [""; 0]);
@@ -66,7 +66,7 @@ fn named_parts() {
 }
 
 #[test]
-fn constant_keys() {
+fn constant_keys_are_recognized() {
     for (tokens, is_constant) in [
         ("key(\"nightly\", constant)", true),
         ("key(\"nightly\", constant,)", true),
@@ -81,13 +81,13 @@ fn constant_keys() {
 }
 
 #[test]
-fn an_empty_attribute_has_no_options() {
+fn empty_attribute_has_no_options() {
     let (options, mistakes) = read("");
     assert!(mistakes.is_empty() && !options.has_key && options.key.is_none());
 }
 
 #[test]
-fn every_mistake_is_found() {
+fn every_mistake_is_reported() {
     let table: &[(&str, &[&str])] = &[
         ("ttl = 0, wait = -1", &["a `ttl` of zero", "`wait` cannot be negative"]),
         ("ttl = 12ms", &["at least `ttl = 13ms`"]),
@@ -185,7 +185,7 @@ fn every_mistake_is_found() {
 }
 
 #[test]
-fn lists_have_sixteen_keys_at_most_and_a_mode_for_each() {
+fn key_list_has_at_most_sixteen_keys_with_a_mode_each() {
     let list = |count: usize| (0..count).map(|n| format!("\"k{n}\"")).collect::<Vec<_>>().join(", ");
     assert_eq!(read(&format!("key = [{}]", list(16))).1, [""; 0]);
     let (_, mistakes) = read(&format!("key = [{}]", list(17)));

@@ -268,7 +268,7 @@ mod tests {
     use super::{Hole, Input, Step};
 
     #[test]
-    fn paths_to_values() {
+    fn placeholder_value_paths_are_parsed() {
         type Row<'a> = (&'a str, &'a [&'a str], &'a [Step], Option<&'a str>);
         let table: &[Row<'_>] = &[
             ("id", &["id"], &[], None),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_placeholders() {
+    fn invalid_placeholders_are_rejected() {
         for inside in [
             "a.", "a..b", ".a", "a[", "a[]", "a[0", "a.b(", "a.b(1", "a.b(1 2)", "a.0()", "_", "Self", "a b", "a::",
             "::a",

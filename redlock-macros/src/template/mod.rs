@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_what_to_write() {
+    fn errors_propose_a_correction() {
         let table: &[(&str, &[&str])] = &[
             ("", &["the key is empty"]),
             ("{}", &["`{}` does not name an argument"]),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_shown_under_the_template() {
+    fn template_errors_mark_the_position() {
         let table = [
             ("order:{id:?}", "      ^^^^^^"),
             ("order:{{{id", "        ^^^"),
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn separators_end_the_values() {
+    fn separators_after_each_placeholder_are_collected() {
         let (template, _) = parse("a{x}:b{y}{{{x}/{y}{{é{z}");
         let found: Vec<_> =
             template.distinct_holes().into_iter().map(|(hole, separators)| (hole.text.clone(), separators)).collect();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn format_strings_keep_the_text() {
+    fn format_strings_preserve_the_template_text() {
         let (template, _) = parse("{{{a.0}}}:{b:08}");
         assert_eq!(template.format_string(|hole| format!("_{}", hole.root[0])), "{{{_a}}}:{_b:08}");
         let plain = Template { pieces: vec![text("{}")], places: Vec::new() };

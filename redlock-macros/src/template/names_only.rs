@@ -51,7 +51,7 @@ mod tests {
     use super::with_names_only;
 
     #[test]
-    fn every_name_keeps_its_place() {
+    fn names_keep_their_position() {
         let table = [
             (r#""nightly""#, r#""nightly""#),
             (r#""order:{order_id}""#, r#""order:{order_id}""#),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn unwanted_names_become_text() {
+    fn other_names_become_text() {
         let written = r#""{a}:{b.c}:{{{a.c}}}:{}""#;
         assert_eq!(with_names_only(written, |name| name != "a"), r#""ddd:{b:d}:{{ddddd}}:{}""#);
     }

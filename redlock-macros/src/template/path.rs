@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn invalid_paths() {
+    fn invalid_path_templates_are_rejected() {
         let deep = "/a".repeat(17);
         let table = [
             ("", "the path is empty"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn valid_paths() {
+    fn valid_path_templates_are_accepted() {
         let deep = "/a".repeat(16);
         for text in
             ["/a", "/{a}", "/{a}/b-{c}/d", "/{a}/{dir:/}", "/{a}/{dir:/}/x", "/...", "/a.b/.c", "/{id:08}", &deep]

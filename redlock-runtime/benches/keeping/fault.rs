@@ -153,7 +153,7 @@ async fn fail_over(site: &Site) -> Vec<Instant> {
     for ((node, replica), proxy) in site.nodes.iter().zip(&site.replicas).zip(&site.proxies) {
         node.kill();
         replica.inspect().command::<()>(&["REPLICAOF", "NO", "ONE"]).await;
-        proxy.lead_to(replica).await;
+        proxy.redirect_all_connections(replica).await;
     }
     vec![begun]
 }

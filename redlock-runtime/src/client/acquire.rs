@@ -17,7 +17,7 @@ mod together;
 pub(crate) use self::attaching::attach;
 pub(crate) use self::metrics::{AcquireMetrics, is_taken};
 use self::path::AcquirePath;
-pub(crate) use self::path::{named, tell_no_quorum};
+pub(crate) use self::path::{log_no_quorum, named};
 
 use crate::client::acquisition::{Acquisition, ResumeState, Unnumbered};
 use crate::client::enclosing::ReentrantEntry;
@@ -90,18 +90,18 @@ pub(crate) async fn acquire<'c>(
         Ok(call) => call,
         Err(error) => return asked.refuse(error),
     };
-    let outcome = if spans::calls_are_wanted() {
+    let outcome = if spans::calls_enabled() {
         // Boxed, so that the future of other calls stays small.
         Box::pin(call.in_span(call.run())).await
     } else {
         // `run`, inlined here: one more future around these would cost more than all other instrumentation.
-        let outcome = match call.enter_the_callers().await {
+        let outcome = match call.enter_enclosing_lock().await {
             Ok(None) => call.take().await,
             Ok(Some(view)) => Ok(view),
             Err(error) => Err(error),
         };
         if outcome.is_err() {
-            call.tell_failure(&outcome);
+            call.log_failure(&outcome);
         }
         outcome
     };
@@ -168,7 +168,7 @@ impl<'c> Call<'c> {
         let parts = request.parts(&shared.namespace)?;
         let linger = policy.linger_of(request)?;
         let (key, mode) = (parts.key(), request.mode_of(&parts));
-        may_be_asked_together(shared, &parts)?;
+        check_same_slot(shared, &parts)?;
         let ttl = policy.checked_ttl(request.ttl.unwrap_or(policy.default_ttl))?;
         let wait = match request.wait.unwrap_or(policy.default_wait) {
             Wait::For(Duration::ZERO) => Wait::None,
@@ -221,7 +221,7 @@ impl<'c> Call<'c> {
 
     /// Enters the lock of a caller, or acquires a lock.
     async fn run(&self) -> Result<AcquiredLock, LockError> {
-        match self.enter_the_callers().await? {
+        match self.enter_enclosing_lock().await? {
             Some(view) => Ok(view),
             None => self.take().await,
         }
@@ -229,16 +229,16 @@ impl<'c> Call<'c> {
 
     /// Acquires the lock, with a fencing number if one was requested.
     async fn take(&self) -> Result<AcquiredLock, LockError> {
-        self.may_start().await?;
+        self.wait_until_started().await?;
         if self.joins {
-            return self.take_together().await;
+            return self.acquire_jointly().await;
         }
         // Boxed, so that the futures of other calls stay small.
         let mut turn =
             if self.mode.is_permit() { Box::pin(self.obtain_permit()).await? } else { self.obtain().await? };
         loop {
             match self.number(&turn).await {
-                Ok(_) if self.latest.is_some_and(|latest| latest <= self.now()) => return Err(self.timed_out_by(None)),
+                Ok(_) if self.latest.is_some_and(|latest| latest <= self.now()) => return Err(self.timeout_error(None)),
                 Ok(fencing_token) => return Ok(self.hold(turn, fencing_token)),
                 Err(Unnumbered::Again) if self.has_time() => turn = self.start_again(turn).await?,
                 Err(Unnumbered::Again) => return Err(turn.acquisition().failure()),
@@ -248,7 +248,7 @@ impl<'c> Call<'c> {
     }
 
     /// Waits for the first connections.
-    async fn may_start(&self) -> Result<(), LockError> {
+    async fn wait_until_started(&self) -> Result<(), LockError> {
         if self.shared().is_starting() {
             self.shared().started(self.wait).await;
         }
@@ -281,7 +281,7 @@ impl<'c> Call<'c> {
     ///
     /// # Errors
     /// [`LockError::TooManyWaiting`] if the limit is reached.
-    fn begins_to_wait(&self) -> Result<(), LockError> {
+    fn count_as_waiting(&self) -> Result<(), LockError> {
         let Some(limit) = self.shared().policy.max_waiting else { return Ok(()) };
         let call = self.permit.unwrap_or(self);
         if call.waits() && call.waiting.get().is_none() {
@@ -296,24 +296,24 @@ impl<'c> Call<'c> {
     /// Joins the local queue of the key, and waits for the calls ahead.
     async fn enter(&self) -> Result<LocalOwner, LockError> {
         if self.stands_beside() {
-            return Ok(self.local.enter_beside((&self.parts, self.mode), self.wanted, self.begun));
+            return Ok(self.local.enter_unqueued((&self.parts, self.mode), self.wanted, self.begun));
         }
         match self.local.enter(&self.key, self.wanted, self.waits(), self.begun) {
             Entered::First(turn) => Ok(turn),
             Entered::Behind(place) => {
-                self.begins_to_wait()?;
-                self.way.stands_behind(place.others());
+                self.count_as_waiting()?;
+                self.way.set_queue_rank(place.others());
                 // The holder passes the lock on within the process until it is notified of other waiters, so it must
                 // receive notifications.
                 self.shared().listen();
-                self.stand_in_line(place).await
+                self.wait_in_local_queue(place).await
             }
-            Entered::Taken => Err(self.taken_here()),
+            Entered::Taken => Err(self.contended_locally()),
         }
     }
 
     /// Waits in the local queue, and regularly checks if the lease of the holder has ended.
-    async fn stand_in_line(&self, mut place: LocalWait) -> Result<LocalOwner, LockError> {
+    async fn wait_in_local_queue(&self, mut place: LocalWait) -> Result<LocalOwner, LockError> {
         loop {
             let left = self.left().unwrap_or(Duration::MAX);
             let lease = self.local.lease_left(&self.key).unwrap_or(self.wanted.ttl).clamp(SHORTEST_LOOK, LONGEST_LOOK);
@@ -327,11 +327,11 @@ impl<'c> Call<'c> {
                 return Err(LockError::Closed);
             }
             if left <= lease {
-                return Err(self.gave_up_in_line());
+                return Err(self.local_queue_timeout_error());
             }
             // A late answer to a renewal may have restored the lock of a caller.
-            self.caller_that_may_end()?;
-            if let Some(refusal) = self.refusal_in_line() {
+            self.releasable_caller_lock()?;
+            if let Some(refusal) = self.queue_head_error() {
                 return Err(refusal);
             }
         }
@@ -339,7 +339,7 @@ impl<'c> Call<'c> {
 
     /// Returns the permanent error that keeps the head of the local queue from the lock. The whole queue fails with it
     /// at once, not one call after the other.
-    fn refusal_in_line(&self) -> Option<LockError> {
+    fn queue_head_error(&self) -> Option<LockError> {
         let first = self.local.acquisition(self.key.name()).filter(|first| first.is_waiting() && first.is_refused())?;
         let is_silent = self.now().since(self.begun) >= LONGEST_SILENCE;
         is_silent.then(|| first.failure())
@@ -362,7 +362,7 @@ impl<'c> Call<'c> {
     async fn secure(&self, mut turn: LocalOwner) -> Result<LocalOwner, AcquireError> {
         let mut found = turn.acquisition().resume(self.wanted);
         if let ResumeState::Held { is_passable } = found {
-            if is_passable || self.is_useful_after_extension(turn.acquisition()).await {
+            if is_passable || self.extend_passed_lock(turn.acquisition()).await {
                 self.way.goes(Path::Local);
                 return Ok(turn);
             }
@@ -373,17 +373,17 @@ impl<'c> Call<'c> {
         match found {
             ResumeState::Superseded => Err(AcquireError::Superseded),
             ResumeState::Ended => Err(AcquireError::Failed(LockError::Closed)),
-            ResumeState::Fresh if self.tries_at_once(now) => self.try_at_once(turn, now).await,
+            ResumeState::Fresh if self.should_try_at_once(now) => self.try_at_once(turn, now).await,
             ResumeState::Fresh | ResumeState::Waiting | ResumeState::Held { .. } => self.wait(turn).await,
         }
     }
 
     /// Extends a passed lock that has too little of its lease left. Returns `true` if a body may begin.
-    async fn is_useful_after_extension(&self, acquisition: &Acquisition) -> bool {
+    async fn extend_passed_lock(&self, acquisition: &Acquisition) -> bool {
         let is_extended = timeout(self.patience(), acquisition.extend()).await.is_ok_and(|extended| extended.is_ok());
         // If too few nodes answer, earlier proofs stay valid. But for a key that has to stay taken after the call,
         // claims are not sufficient.
-        is_extended || acquisition.is_useful() && !(self.wanted.is_kept && acquisition.stands_on_claims())
+        is_extended || acquisition.is_useful() && !(self.wanted.is_kept && acquisition.depends_on_claims())
     }
 
     /// Returns the fencing token of a held lock, if one was requested.
@@ -401,7 +401,7 @@ impl<'c> Call<'c> {
             None => numbered.await.map(Some),
             Some(limit) => match timeout(limit.max(SHORTEST_LOOK), numbered).await {
                 Ok(token) => token.map(Some),
-                Err(_) if turn.acquisition().is_heard() => Err(Unnumbered::Failed(self.timed_out_by(None))),
+                Err(_) if turn.acquisition().is_heard() => Err(Unnumbered::Failed(self.timeout_error(None))),
                 Err(_) => Err(Unnumbered::Failed(turn.acquisition().failure())),
             },
         }
@@ -427,7 +427,7 @@ impl<'c> Call<'c> {
         let limit = self.limit();
         // The first call of the local queue waits for all calls behind it, and is not counted with them.
         if self.waits() && self.stands_beside() {
-            self.begins_to_wait().map_err(AcquireError::Failed)?;
+            self.count_as_waiting().map_err(AcquireError::Failed)?;
         }
         loop {
             let acquisition = turn.acquisition();
@@ -447,7 +447,7 @@ impl<'c> Call<'c> {
                     return Err(AcquireError::Failed(self.timed_out(acquisition).await));
                 }
                 Waited::TimedOut | Waited::Silent => {
-                    acquisition.hear_refusals(self.patience()).await;
+                    acquisition.wait_for_refusal_replies(self.patience()).await;
                     return Err(AcquireError::Failed(acquisition.failure()));
                 }
             }
@@ -459,7 +459,7 @@ impl<'c> Call<'c> {
 ///
 /// # Errors
 /// [`LockError::Configuration`] if the names are in different slots of a cluster.
-fn may_be_asked_together(shared: &Shared, parts: &Parts) -> Result<(), LockError> {
+fn check_same_slot(shared: &Shared, parts: &Parts) -> Result<(), LockError> {
     if parts.is_single() {
         return Ok(());
     }

@@ -32,7 +32,7 @@ fn shorten(local: &Arc<LocalQueue>, address: &str, cut: LeaseCut) {
         LeaseCut::ServerLeft => Duration::MAX,
     };
     // Locks that have become urgent are renewed at once.
-    local.change_all(shared.clock.now(), |acquisition| acquisition.clock_stepped(index, by));
+    local.change_all(shared.clock.now(), |acquisition| acquisition.on_clock_step(index, by));
     // Last, because a subscriber of events may take a while.
     if let LeaseCut::ClockStep(step) = cut
         && step > LOGGED_STEP

@@ -34,7 +34,7 @@ mod tests {
     use tokio::time::{Instant, sleep};
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_silent_is_waited_for_only_as_long_as_it_matters() {
+    async fn gather_stops_waiting_for_slow_nodes_once_it_has_enough_answers() {
         let (slow, patience) = (Duration::from_millis(20), Duration::from_millis(50));
         let table = [(1, 0, [true, false, false]), (2, 20, [true, true, false]), (3, 50, [true, true, false])];
         for (needed, waited, expected) in table {

@@ -87,7 +87,7 @@ impl HookedNode {
 
     /// Creates the state of a manager with these nodes.
     pub(crate) fn shared_of<const N: usize>(nodes: [Arc<Self>; N], clock: Clock) -> Shared {
-        let environment = Environment::of_lone_node(ManagerId::numbered(7), clock);
+        let environment = Environment::for_single_node(ManagerId::numbered(7), clock);
         let nodes = Box::new(nodes.map(|node| NodeHandle::at_once(node, clock)));
         Shared::new(environment, clock, Policy::default(), nodes, Rules::default())
     }
@@ -123,7 +123,7 @@ impl Node for HookedNode {
         self.abstains.load(Ordering::Relaxed).then_some(Duration::MAX)
     }
 
-    fn up_for<'a>(&'a self, _key: &'a LockKey) -> BoxFuture<'a, ()> {
+    fn wait_until_up<'a>(&'a self, _key: &'a LockKey) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 
@@ -137,12 +137,12 @@ impl Node for HookedNode {
         !self.is_deaf.load(Ordering::Relaxed)
     }
 
-    fn tell_busy(&self, subject: &Subject) -> bool {
+    fn notify_body_running(&self, subject: &Subject) -> bool {
         self.told.lock().unwrap().push(subject.token);
         true
     }
 
-    fn tell_stopped(&self, subject: &Subject) {
+    fn notify_stopped(&self, subject: &Subject) {
         self.stopped.lock().unwrap().push(subject.token);
     }
 

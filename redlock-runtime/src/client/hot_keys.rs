@@ -51,10 +51,10 @@ pub(crate) struct HotKeys {
 impl HotKeys {
     pub(crate) fn new() -> Self {
         Self {
-            wanted: RecentKeys::remembered_for(MEMORY),
-            waited_for: RecentKeys::remembered_for(SHORT_WAITS_APART),
-            met: RecentKeys::remembered_for(MEETING),
-            given: RecentKeys::remembered_for(REST),
+            wanted: RecentKeys::with_retention(MEMORY),
+            waited_for: RecentKeys::with_retention(SHORT_WAITS_APART),
+            met: RecentKeys::with_retention(MEETING),
+            given: RecentKeys::with_retention(REST),
             in_use_until: AtomicU64::default(),
         }
     }
@@ -68,7 +68,11 @@ impl HotKeys {
     /// Returns `true` if one node should be asked first for all of `keys`, because some of them were contended
     /// recently. Asking all nodes at once saves a round trip if it succeeds, and takes votes away from other calls if
     /// it fails.
-    pub(crate) fn asks_one_first<'k>(&self, mut keys: impl Iterator<Item = &'k LockKey>, now: Instant) -> bool {
+    pub(crate) fn should_ask_one_node_first<'k>(
+        &self,
+        mut keys: impl Iterator<Item = &'k LockKey>,
+        now: Instant,
+    ) -> bool {
         keys.any(|key| self.met.contains(key, now))
     }
 
@@ -129,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_short_wait_is_for_an_idle_lock_and_two_are_not() {
+    fn second_short_wait_soon_after_the_first_makes_the_key_hot() {
         let at = |millis| Instant::from_origin(Duration::from_millis(millis));
         // Begin and end of the waits, and whether the key is hot after each.
         let table: [&[(u64, u64, bool)]; 4] = [
@@ -148,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn where_idle_locks_do_not_pay_a_short_wait_is_for_a_lock_that_is_used() {
+    fn short_wait_makes_the_key_hot_while_the_lock_is_presumed_in_use() {
         let at = |millis| Instant::from_origin(Duration::from_millis(millis));
         for (now, is_hot) in [(99, true), (100, false)] {
             let (hot, key) = (HotKeys::new(), LockKey::from("order:7"));
@@ -159,19 +163,19 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_were_met_are_asked_for_at_one_node_first() {
+    fn recently_contended_keys_are_tried_at_one_node_first() {
         let at = |millis| Instant::from_origin(Duration::from_millis(millis));
         let (hot, keys) = (HotKeys::new(), ["a", "b", "c"].map(LockKey::from));
-        assert!(!hot.asks_one_first(keys.iter(), at(10)));
+        assert!(!hot.should_ask_one_node_first(keys.iter(), at(10)));
         hot.meet(keys[..2].iter(), at(10));
         for (keys, now, expected) in [(&keys[1..], 209, true), (&keys[1..], 210, false), (&keys[2..], 11, false)] {
-            assert_eq!(hot.asks_one_first(keys.iter(), at(now)), expected, "{keys:?} at {now}");
+            assert_eq!(hot.should_ask_one_node_first(keys.iter(), at(now)), expected, "{keys:?} at {now}");
         }
         assert!(hot.may_try_at_once(&keys[0], true, at(11)), "a call for one key has nobody's votes to keep");
     }
 
     #[test]
-    fn whoever_has_given_a_key_to_a_crowd_lets_it_be_for_a_moment() {
+    fn caller_pauses_after_releasing_a_key_to_many_waiters() {
         let at = |millis| Instant::from_origin(Duration::from_millis(millis));
         let table = [(0, 10, 0), (CROWD - 1, 10, 0), (CROWD, 10, 1), (u32::MAX, 10, 1), (CROWD, 11, 0)];
         for (waiters, asked_at, rest) in table {

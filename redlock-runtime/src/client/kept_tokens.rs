@@ -54,7 +54,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_token_stays_kept_for_the_longest_of_its_reasons() {
+    fn token_is_kept_until_the_latest_of_its_deadlines() {
         let at = |seconds| Instant::from_origin(Duration::from_secs(seconds));
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
         let kept = KeptTokens::default();

@@ -166,7 +166,7 @@ mod tests {
     const TTL: Duration = Duration::from_secs(30);
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_leaves_a_renewal_unanswered_is_asked_for_no_others() {
+    async fn node_with_an_unanswered_renewal_is_sent_no_more_renewals() {
         let (clock, asked) = (Clock::tokio(), Arc::new(AtomicUsize::new(0)));
         let seen = Arc::clone(&asked);
         let node = HookedNode::new(clock, move |_| {

@@ -3,7 +3,7 @@
 
 use crate::error::NodeError;
 use crate::lock::OwnerToken;
-use crate::lock::beside::number_in;
+use crate::lock::beside::number_for_slot;
 use crate::node::owed_numbers::{Batch, Next, PATIENCE};
 use crate::node::{Node, Pending, ServerRegister, Status};
 use crate::protocol::command::{Answer, Command, Subject, Verb};
@@ -80,7 +80,7 @@ impl Task {
     async fn deliver(&self, batch: Batch) {
         if let Some((slot, _)) = batch.numbers.first() {
             // A part of a cluster may be away for long.
-            drop(timeout(LONGEST_WAIT, self.node.up_for(&self.subject(*slot).key)).await);
+            drop(timeout(LONGEST_WAIT, self.node.wait_until_up(&self.subject(*slot).key)).await);
         }
         let failed = self.send(&batch).await;
         if failed.is_empty() {
@@ -131,7 +131,7 @@ impl Task {
 
     /// Returns a name that has this slot.
     fn subject(&self, slot: u16) -> Subject {
-        Subject::new(number_in(slot).to_string().into(), self.token)
+        Subject::new(number_for_slot(slot).to_string().into(), self.token)
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
                 if cut.load(Ordering::Relaxed) { Fate::CutOff } else { Fate::Answered }
             });
             let manager = ManagerId::numbered(7);
-            let servers = Environment::of_lone_node(manager, clock).servers;
+            let servers = Environment::for_single_node(manager, clock).servers;
             let token = OwnerToken::new(manager, TokenTime::new(1, 0));
             let delivery = NumberDelivery::start(Arc::clone(&node) as _, &servers, token, &Handle::current());
             Self { servers, node, is_cut, sent, delivery }
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn number_that_is_accepted_in_time_is_not_sent() {
+    async fn number_accepted_in_time_is_not_sent_again() {
         let scene = Scene::new();
         for number in 1..20 {
             scene.owe(3, number);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn number_is_sent_until_it_is_answered() {
+    async fn owed_number_is_sent_until_the_node_answers() {
         let scene = Scene::new();
         scene.owe(3, 7);
         assert_eq!(scene.sent_within(PATIENCE * 4 / 5).await, []);
@@ -226,19 +226,19 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn node_with_other_data_is_sent_everything_at_once() {
+    async fn node_with_changed_data_is_sent_all_numbers_at_once() {
         let scene = Scene::new();
         let known = [(3, 7), (9, 5), (16_383, 6)];
         for (slot, number) in known {
             scene.servers.ballots.reached(slot, number);
         }
-        scene.servers.may_have_other_data(scene.node.label());
+        scene.servers.on_possible_data_change(scene.node.label());
         assert_eq!(scene.sent_within(Duration::from_millis(100)).await, known);
         assert_eq!(scene.sent_within(PATIENCE * 3).await, []);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn manager_that_ends_sends_what_is_owed() {
+    async fn dropped_manager_sends_the_owed_numbers() {
         let Scene { servers, node, sent, delivery, .. } = Scene::new();
         tokio::task::yield_now().await;
         servers.owed_numbers.owe([node.label()].into_iter(), &[3], 7, servers.clock.now());

@@ -26,7 +26,7 @@ pub(crate) struct RecentKeys {
 
 impl RecentKeys {
     /// Creates a memory that keeps each note for the duration `memory`.
-    pub(crate) fn remembered_for(memory: Duration) -> Self {
+    pub(crate) fn with_retention(memory: Duration) -> Self {
         let slots = std::iter::repeat_with(AtomicU64::default).take(SLOTS).collect();
         Self { memory, slots, hasher: BuildHasherDefault::default() }
     }
@@ -80,9 +80,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_remembered_for_as_long_as_is_noted_and_not_taken_for_its_neighbour() {
+    fn recent_key_expires_and_is_not_confused_with_a_key_in_the_same_slot() {
         let at = |millis| Instant::from_origin(Duration::from_millis(millis));
-        let keys = RecentKeys::remembered_for(Duration::from_secs(2));
+        let keys = RecentKeys::with_retention(Duration::from_secs(2));
         let slot = |key: &LockKey| keys.slot(key).0.map(std::ptr::from_ref);
         let key = LockKey::from("order:7");
         let others = (0..100_000).map(|id| LockKey::from(format!("order:{id}")));

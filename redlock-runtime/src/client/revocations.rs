@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_who_say_that_they_break_a_lock_the_latest_are_told() {
+    fn only_the_latest_breakers_are_notified_when_the_holder_ends() {
         let (ours, by) = (token(0), [1, 2, 3, 4, 5, 6].map(token));
         let revocations = Revocations::default();
         for by in by.iter().chain(by.last()) {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_superseded_says_when_it_ends_and_not_before() {
+    fn superseded_holder_notifies_the_breaker_when_it_ends() {
         let [ours, by] = [0, 1].map(token);
         let revocations = Revocations::default();
         assert!(!revocations.will_say(&ours, by), "nobody has it");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_for_a_holder_says_that_it_has_stopped_to_whoever_breaks_it_in_turn() {
+    fn placeholder_reports_that_the_holder_stopped_to_its_own_breaker() {
         let [ours, by] = [0, 1].map(token);
         let revocations = standing(ours);
         assert!(revocations.will_say(&ours, by));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_released_while_it_is_asked_for() {
+    fn placeholder_is_not_released_while_a_request_is_pending() {
         let ours = token(0);
         let revocations = standing(ours);
         assert!(revocations.ask(&ours));

@@ -17,7 +17,7 @@ pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, 
         return is_dead(local.shared(), subject, by);
     };
     if !local.shared().rules.apply(Rule::StoppedIsSaidByTheEnd) {
-        local.shared().tell_stopped(&Subject::new(subject.key.clone(), by));
+        local.shared().notify_stopped(&Subject::new(subject.key.clone(), by));
     }
     if !local.recall(&ours, by) {
         // The token asks the nodes, and its answers are examined.
@@ -36,7 +36,7 @@ fn is_dead(shared: &Shared, Subject { key, token, .. }: &Subject, by: OwnerToken
     let will_say = shared.revocations.will_say(token, by);
     let says = shared.rules.apply(Rule::DeadTokensSaySo) || shared.kept_tokens.is_kept(token, shared.clock.now());
     if says && !will_say {
-        shared.tell_stopped(&Subject::new(key.clone(), by));
+        shared.notify_stopped(&Subject::new(key.clone(), by));
     }
     true
 }

@@ -114,7 +114,7 @@ impl Shared {
     ) -> Self {
         let Environment { manager: id, namespace, label, token_clock, changed, servers, .. } = environment;
         let (hot_keys, kept_tokens) = (HotKeys::new(), KeptTokens::default());
-        let [known_locks, known_leases, full_keys] = [(); 3].map(|()| RecentKeys::remembered_for(KNOWN_LOCK));
+        let [known_locks, known_leases, full_keys] = [(); 3].map(|()| RecentKeys::with_retention(KNOWN_LOCK));
         let quorum = policy.quorum(nodes.len());
         let [started, listening, closed, has_kept_keys] = [const { AtomicBool::new(false) }; 4];
         if !policy.redaction.is_none() {
@@ -173,7 +173,7 @@ impl Shared {
     }
 
     /// Returns `true` if both managers are known to use the same servers, so that equal names are the same lock.
-    pub(crate) fn has_the_nodes_of(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_servers(&self, other: &Self) -> bool {
         self.servers_are.is_some() && self.servers_are == other.servers_are
     }
 
@@ -250,7 +250,7 @@ impl Shared {
     }
 
     /// Waits until every first connection has succeeded or failed, for at most two seconds.
-    pub(crate) async fn heard_of_all(&self) {
+    pub(crate) async fn wait_for_first_connections(&self) {
         let all = wait_until(&self.changed, || self.count(|status| matches!(status, Status::Starting(_))) == 0);
         // A node that is late counts as disconnected.
         let _ = timeout(FIRST_CONNECTIONS, all).await;
@@ -258,7 +258,7 @@ impl Shared {
 
     /// Waits until enough voting nodes are connected, or `is_vain` returns `true`. That may change with the status of
     /// any node.
-    pub(crate) async fn up_or(&self, is_vain: impl Fn() -> bool) {
+    pub(crate) async fn wait_until_up_or(&self, is_vain: impl Fn() -> bool) {
         wait_until(&self.changed, || self.is_up() || is_vain()).await;
     }
 
@@ -303,10 +303,10 @@ impl Shared {
 impl Shared {
     /// Reports to the breaking process that the body under a broken lock has stopped. The token of `subject` has its
     /// place.
-    pub(crate) fn tell_stopped(&self, subject: &Subject) {
+    pub(crate) fn notify_stopped(&self, subject: &Subject) {
         self.stopped(subject);
         for node in &self.nodes {
-            node.node().tell_stopped(subject);
+            node.node().notify_stopped(subject);
         }
     }
 
@@ -315,10 +315,10 @@ impl Shared {
     pub(crate) fn stopped(&self, subject: &Subject) {
         let Some(Stopped { is_free, by }) = self.revocations.stopped(subject) else { return };
         if is_free {
-            self.serve_the_next(subject);
+            self.release_placeholder(subject);
         }
         for by in by {
-            self.tell_stopped(&Subject::new(subject.key.clone(), by));
+            self.notify_stopped(&Subject::new(subject.key.clone(), by));
         }
         // Everything that waits is woken by this, so it must not be triggered by a message that anyone may publish.
         self.changed.notify_waiters();
@@ -327,12 +327,12 @@ impl Shared {
     /// Records that no answer is outstanding any longer about the token of `subject`, which has the place of a holder.
     pub(crate) fn has_asked(&self, subject: &Subject) {
         if self.revocations.asked(&subject.token) {
-            self.serve_the_next(subject);
+            self.release_placeholder(subject);
         }
     }
 
     /// Releases the token of `subject`, which has the place of a holder that has stopped.
-    fn serve_the_next(&self, subject: &Subject) {
+    fn release_placeholder(&self, subject: &Subject) {
         let subject = Arc::new(Subject::new(subject.key.clone(), subject.token));
         // If it cannot be released for that long, it ends by itself with the lease that it has replaced.
         let last = LastCommand::release(CLAIM, self.revocations.left(&subject.token), self.clock.now());

@@ -62,7 +62,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     #[tokio::test(start_paused = true)]
-    async fn calls_beyond_the_limit_fail_at_once_and_the_others_are_served() {
+    async fn calls_beyond_max_waiting_fail_at_once_and_the_others_are_served() {
         // One more call waits for permits: it waits in the admission lock on behalf of the others.
         let table: [(&str, Request, Request, usize); 4] = [
             ("exclusive", || LockRequest::new("a"), || LockRequest::new("a"), LIMIT),

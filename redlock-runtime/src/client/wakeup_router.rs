@@ -107,7 +107,7 @@ fn release_unknown(local: &LocalQueue, index: usize, mut subject: Subject) {
     if !is_leaving && shared.rules.apply(Rule::UnknownTokensAreReleased) {
         // The key in events has the usual form, without the namespace.
         subject.key = subject.key.within(&shared.namespace);
-        shared.release(index, Arc::new(subject), LastCommand::of_unknown_token(now));
+        shared.release(index, Arc::new(subject), LastCommand::for_unknown_token(now));
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_token_is_released_once_more_unless_a_release_on_its_way_makes_an_end_of_it() {
+    async fn late_grant_is_released_again_unless_a_release_in_flight_suffices() {
         use Fate::{Answered, CutOff, Unanswered};
         let table = [
             ("the release is on its way", Answered, Unanswered, true, false, 1),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_token_is_released_as_what_the_message_is_about() {
+    fn unknown_token_is_released_in_the_mode_of_the_notification() {
         let modes = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&modes);
         let node = HookedNode::new(Clock::Boot, move |command| {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_nodes_say_of_an_idle_lock_does_not_count_as_use_whoever_says_it() {
+    async fn contention_makes_the_key_hot_only_while_the_lock_is_in_use() {
         assert!(is_hot(true).await);
         assert!(!is_hot(false).await);
     }

@@ -1,7 +1,7 @@
 //! Calls for a window of time: they determine the present window by the clocks of the nodes, and acquire the lock of
 //! its key.
 
-use crate::client::acquire::{AcquireMetrics, AcquiredLock, acquire as acquire_key, is_taken, named, tell_no_quorum};
+use crate::client::acquire::{AcquireMetrics, AcquiredLock, acquire as acquire_key, is_taken, log_no_quorum, named};
 use crate::client::gather::gather;
 use crate::client::local_queue::LocalQueue;
 use crate::client::node_handle::NodeHandle;
@@ -54,7 +54,7 @@ async fn acquire_window(
     let time = match time(shared, &key).await {
         Ok(time) => time,
         Err(error) => {
-            tell_no_quorum(shared, named(), &error);
+            log_no_quorum(shared, named(), &error);
             return asked.refuse(error);
         }
     };
@@ -128,7 +128,7 @@ async fn time(shared: &Shared, key: &LockKey) -> Result<Duration, LockError> {
 /// Returns the time of `node`, which is asked as soon as there is a connection.
 fn clock<'n>(node: &'n NodeHandle, key: &'n LockKey) -> BoxFuture<'n, Result<Duration, NodeError>> {
     Box::pin(async move {
-        node.node().up_for(key).await;
+        node.node().wait_until_up(key).await;
         node.node().time().await
     })
 }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_window_is_run_once_and_the_next_one_again() {
+    async fn each_window_runs_exactly_once() {
         let manager = LockManager::in_memory();
         let mut runs = BTreeMap::<String, u32>::new();
         for _ in 0..30 {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_window_that_is_given_back_is_run_by_whoever_comes_next() {
+    async fn reopened_window_is_run_by_the_next_caller() {
         let manager = LockManager::in_memory();
         let first = manager.acquire(request()).await.unwrap();
         let waiting = tokio::spawn({
@@ -199,7 +199,7 @@ mod tests {
 
     /// The documented time: a second, in virtual time, or the wait of the call.
     #[tokio::test(start_paused = true)]
-    async fn a_window_that_is_done_is_told_when_the_wait_is_over() {
+    async fn call_for_a_completed_window_fails_only_after_its_wait() {
         let manager = LockManager::in_memory();
         drop(manager.acquire(request()).await.unwrap());
         for (request, wait) in
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_ordinary_lock_is_not_changed_by_giving_a_window_back() {
+    async fn reopen_window_has_no_effect_on_an_ordinary_lock() {
         let manager = LockManager::in_memory();
         let guard = manager.acquire(LockRequest::new("report").min_hold(PERIOD)).await.unwrap();
         guard.reopen_window();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_ever_does_not_get_a_window_that_is_over() {
+    async fn wait_forever_does_not_acquire_a_completed_window() {
         let manager = LockManager::in_memory();
         drop(manager.acquire(request()).await.unwrap());
         let error = manager.acquire(request().wait(Wait::Forever)).await.unwrap_err();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_window_that_is_taken_in_another_order_is_nobodys_yet() {
+    async fn window_denied_by_the_order_check_stays_available() {
         let manager = LockManager::builder().order_check(OrderCheck::Deny).in_memory().unwrap();
         let window = async || manager.acquire(request()).await;
         let order = async || manager.acquire("order:7").await;
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_go_with_windows_is_refused() {
+    async fn options_that_conflict_with_windows_are_refused() {
         let manager = LockManager::in_memory();
         let table = [
             (request().min_hold(PERIOD), "two ways"),

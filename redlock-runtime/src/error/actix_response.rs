@@ -50,7 +50,7 @@ use actix_web::{HttpResponse, ResponseError};
 /// ```
 impl ResponseError for LockError {
     fn status_code(&self) -> StatusCode {
-        status(PublicError::of_kind(self))
+        status(PublicError::kind_of_error(self))
     }
 
     fn error_response(&self) -> HttpResponse {
@@ -71,7 +71,7 @@ fn status(public_error: PublicError) -> StatusCode {
 
 #[cfg(test)]
 mod tests {
-    use super::super::public_error::tests::{assert_fit_for_strangers, every_kind};
+    use super::super::public_error::tests::{assert_no_internals, every_kind};
     use super::*;
     use actix_web::body;
 
@@ -86,7 +86,7 @@ mod tests {
             assert_eq!(retry_after, seconds.map(|it| it.to_string()), "{text}");
             assert_eq!(response.error().map(ToString::to_string), Some(text));
             for (name, value) in response.headers() {
-                assert_fit_for_strangers(&format!("{name}: {value:?}"));
+                assert_no_internals(&format!("{name}: {value:?}"));
             }
             let body = body::to_bytes(response.into_body()).await.unwrap();
             assert_eq!(body, format!("{}\n", public_error.message()));

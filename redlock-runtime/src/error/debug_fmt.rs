@@ -53,7 +53,7 @@ mod tests {
     use crate::lock::LockKey;
 
     #[test]
-    fn what_is_shown_is_the_message_and_the_fields_only_where_they_are_wanted() {
+    fn debug_shows_the_message_and_alternate_debug_the_fields() {
         let invalid: LockError = LockKey::from("").check().unwrap_err().into();
         let all = [
             (LockError::Contended { key: "a".into(), lease_left: None, holder: None }, "Contended"),

@@ -93,7 +93,7 @@ fn varint(mut value: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::public_error::tests::{assert_fit_for_strangers, every_kind};
+    use super::super::public_error::tests::{assert_no_internals, every_kind};
     use super::*;
     use std::error::Error;
 
@@ -117,21 +117,21 @@ mod tests {
             assert_eq!(status.details().is_empty(), seconds.is_none(), "{text}");
             assert_eq!(status.source().map(ToString::to_string), Some(text));
             assert!(!status.message().is_empty() && status.metadata().is_empty());
-            assert_fit_for_strangers(status.message());
+            assert_no_internals(status.message());
         }
     }
 
     /// The expected bytes are those of a protobuf library. A test of `examples/grpc_service` decodes the details with such a
     /// library.
     #[test]
-    fn the_details_are_those_of_the_protocol() {
+    fn retry_details_are_encoded_as_protobuf() {
         let mut expected = b"\x08\x0a\x12\x04busy\x1a\x31\x0a\x28type.googleapis.com/google.rpc.RetryInfo".to_vec();
         expected.extend(b"\x12\x05\x0a\x03\x08\xac\x02");
         assert_eq!(retry_details(Code::Aborted, "busy", 300), expected);
     }
 
     #[test]
-    fn numbers_have_as_many_bytes_as_they_need() {
+    fn varint_uses_the_minimal_number_of_bytes() {
         let table: [(u64, &[u8]); 5] =
             [(0, &[0]), (127, &[0x7f]), (128, &[0x80, 1]), (300, &[0xac, 2]), (1 << 14, &[0x80, 0x80, 1])];
         for (value, expected) in table {

@@ -80,7 +80,7 @@ fn status(public_error: PublicError) -> StatusCode {
 
 #[cfg(test)]
 mod tests {
-    use super::super::public_error::tests::{assert_fit_for_strangers, every_kind};
+    use super::super::public_error::tests::{assert_no_internals, every_kind};
     use super::*;
 
     async fn body(response: Response) -> String {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_error_has_its_answer() {
+    async fn each_error_has_its_http_response() {
         for (error, public_error, seconds) in every_kind() {
             let (text, expected) =
                 (error.to_string(), (status(public_error).as_u16(), seconds.map(|it| it.to_string())));
@@ -105,10 +105,10 @@ mod tests {
             assert_eq!(response.status().as_u16(), documented, "{text}");
             assert_eq!(response.extensions().get::<LockError>().map(ToString::to_string), Some(text));
             for (name, value) in response.headers() {
-                assert_fit_for_strangers(&format!("{name}: {value:?}"));
+                assert_no_internals(&format!("{name}: {value:?}"));
             }
             let body = body(response).await;
-            assert_fit_for_strangers(body.strip_suffix('\n').unwrap());
+            assert_no_internals(body.strip_suffix('\n').unwrap());
         }
     }
 }

@@ -315,7 +315,7 @@ impl fmt::Display for LockError {
             Self::Refused { key, needed, nodes, causes } => {
                 without_quorum(f, key.as_ref(), ", and retries fail until this is fixed", (*needed, *nodes), causes)?;
                 let holds_data = causes.iter().any(|cause| *cause.error() == NodeError::HoldsData);
-                key.as_ref().filter(|_| holds_data).map_or(Ok(()), |key| apart_from_data(f, key))
+                key.as_ref().filter(|_| holds_data).map_or(Ok(()), |key| fmt_separation_hint(f, key))
             }
             Self::Lost { key, cause: LossCause::NotAttached, .. } => {
                 write!(f, "{} cannot be attached: another worker has attached it, or its lease has ended", key.quoted())
@@ -339,7 +339,7 @@ impl fmt::Display for LockError {
 const NODE_TIMEOUT: &str = "; if the nodes are only far away, raise `node_timeout`";
 
 /// Writes how to keep locks and data apart, with and without a namespace.
-fn apart_from_data(f: &mut fmt::Formatter<'_>, key: &LockKey) -> fmt::Result {
+fn fmt_separation_hint(f: &mut fmt::Formatter<'_>, key: &LockKey) -> fmt::Result {
     if key.namespace() == Some("") {
         return f.write_str(
             "; keep locks and data apart, for example with \
@@ -381,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_that_names_key_and_causes() {
+    fn no_quorum_message_names_key_and_causes_on_one_line() {
         let failure = |node: &str, error| NodeFailure { node: node.into(), error };
         let error = LockError::NoQuorum {
             key: Some("order:7".into()),
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn refusal_says_that_retries_fail() {
+    fn refused_message_warns_that_retries_fail() {
         let refusal = NodeError::Refused("NOPERM this user has no permissions".into());
         let causes = Box::new([NodeFailure { node: "10.0.0.1:6379".into(), error: refusal }]);
         let error = LockError::Refused { key: Some("order:7".into()), needed: 1, nodes: 1, causes };
@@ -431,20 +431,20 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_key_stays_on_one_line() {
+    fn key_with_line_break_is_escaped_in_error_message() {
         let error = LockError::Contended { key: "a\nb".into(), lease_left: None, holder: None };
         assert_eq!(error.to_string(), r#""a\nb" is held by another owner"#);
     }
 
     #[test]
-    fn several_keys_are_shown_together() {
+    fn error_message_shows_several_keys_together() {
         let key = LockKey::of_several([LockKey::from("b"), "a\nb".into()].iter());
         let error = LockError::TimedOut { key, waited: Duration::from_secs(2), lease_left: None, holder: None };
         assert_eq!(error.to_string(), r#""b" + "a\nb" was still held by another owner after a wait of 2.0s"#);
     }
 
     #[test]
-    fn small_enough_to_return_by_value() {
+    fn lock_error_is_small_enough_to_return_by_value() {
         assert!(size_of::<LockError>() <= 72, "{}", size_of::<LockError>());
     }
 }

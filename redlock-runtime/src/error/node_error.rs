@@ -164,7 +164,7 @@ impl NodeError {
     }
 
     /// Returns `true` if the command may have been executed.
-    pub(crate) const fn leaves_open_what_was_done(&self) -> bool {
+    pub(crate) const fn may_have_been_executed(&self) -> bool {
         matches!(self, Self::Disconnected | Self::TimedOut(_) | Self::UnexpectedReply(_) | Self::NotReplicated { .. })
     }
 

@@ -24,7 +24,7 @@ pub(super) enum PublicError {
 
 impl PublicError {
     /// Returns the class of `error`.
-    pub(super) const fn of_kind(error: &LockError) -> Self {
+    pub(super) const fn kind_of_error(error: &LockError) -> Self {
         match error {
             LockError::Contended { .. } | LockError::TimedOut { .. } | LockError::TooManyWaiting { .. } => Self::Busy,
             LockError::WindowTaken { .. } => Self::Done,
@@ -40,7 +40,7 @@ impl PublicError {
 
     /// Returns the class of `error`, and logs the error unless another request has caused it.
     pub(super) fn of(error: &LockError) -> Self {
-        let public_error = Self::of_kind(error);
+        let public_error = Self::kind_of_error(error);
         // The error does not name its manager, so the redaction of the whole process applies.
         let told = || error.told(redaction_of_process());
         match public_error {
@@ -165,7 +165,7 @@ pub(super) mod tests {
 
     /// Asserts that a text contains no detail of `every_kind` and no internal term.
     #[track_caller]
-    pub(in crate::error) fn assert_fit_for_strangers(text: &str) {
+    pub(in crate::error) fn assert_no_internals(text: &str) {
         let inside = ["order:7", "secret", "10.0.0", "redis", "637", "6380", "alice", "hunter2", "NOPERM", "error 111"];
         let found: Vec<_> =
             inside.into_iter().filter(|word| text.to_lowercase().contains(&word.to_lowercase())).collect();
@@ -173,14 +173,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn each_error_has_its_kind_and_its_time() {
+    fn each_error_has_its_public_error_and_retry_time() {
         for (error, public_error, seconds) in every_kind() {
             assert_eq!(
                 (PublicError::of(&error), seconds_to_retry(&error, public_error)),
                 (public_error, seconds),
                 "{error}"
             );
-            assert_fit_for_strangers(public_error.message());
+            assert_no_internals(public_error.message());
         }
     }
 }

@@ -43,7 +43,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn no_error_tells_a_redacted_key() {
+    fn redacted_errors_do_not_contain_the_key() {
         let (key, at) = (|| LockKey::from("order:4711"), SourceLine::new("a.rs", 7));
         let step = OrderStep { taken_at: at, asked_at: at };
         let held = HeldLock::new(key(), at, at, Why::Order([step].into()));

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_does_not_take_back() {
+    fn refusals_are_classified_as_transient_or_permanent() {
         let table = [
             ("BUSY Redis is busy running a script.", true),
             ("LOADING Redis is loading the dataset in memory", true),

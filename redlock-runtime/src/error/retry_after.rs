@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quorum_comes_back_when_enough_nodes_cease_to_abstain() {
+    fn retry_after_is_when_enough_nodes_stop_abstaining() {
         let seconds = Duration::from_secs;
         let rest = |left: u64| NodeError::RecentlyRestarted(seconds(left));
         let down = NodeError::Disconnected;

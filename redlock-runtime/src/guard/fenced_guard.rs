@@ -91,7 +91,7 @@ mod tests {
     use std::task::Poll;
 
     #[tokio::test(start_paused = true)]
-    async fn a_number_that_is_used_up_is_followed_by_another() {
+    async fn exhausted_fencing_number_is_followed_by_the_next() {
         let manager = LockManager::in_memory();
         let mut guard = manager.acquire(LockRequest::new("order:7").fencing()).await.unwrap();
         let first = guard.fencing_token();

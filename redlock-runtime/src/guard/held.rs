@@ -100,7 +100,7 @@ impl Held {
 
     /// Returns the frame of a body, which may see its guard.
     pub(crate) fn frame(&self, shows_guard: bool) -> Frame {
-        Frame::of_body(self.tenure(), shows_guard)
+        Frame::for_body(self.tenure(), shows_guard)
     }
 
     /// Returns the ownership that nested calls in a body see.
@@ -138,7 +138,7 @@ impl Held {
     ///
     /// # Errors
     /// [`LockError::Lost`] if the turn has ended, or the view is not held any more.
-    pub(crate) fn may_be_extended(&self) -> Result<(), LockError> {
+    pub(crate) fn check_extendable(&self) -> Result<(), LockError> {
         let is_ours = match self {
             Self::Turn { turn, .. } => !turn.has_ended(),
             Self::ReentrantEntry(view) => !view.remaining().is_zero(),
@@ -153,7 +153,7 @@ impl Held {
             Self::Turn { turn, .. } => turn.acquisition().lost(),
             Self::ReentrantEntry(view) => {
                 let error = view.loss();
-                view.tenure().tell_loss(&error);
+                view.tenure().record_loss(&error);
                 error
             }
         }
@@ -161,7 +161,7 @@ impl Held {
 
     /// Returns the span of the call, if a subscriber is interested.
     pub(crate) fn span(&self) -> Option<Arc<Span>> {
-        if spans::are_wanted() { self.tenure().span() } else { None }
+        if spans::spans_enabled() { self.tenure().span() } else { None }
     }
 }
 
@@ -179,8 +179,8 @@ impl Watchable for Held {
         self.loss()
     }
 
-    fn stands_on_claims(&self) -> bool {
-        self.acquisition().stands_on_claims()
+    fn depends_on_claims(&self) -> bool {
+        self.acquisition().depends_on_claims()
     }
 
     fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {

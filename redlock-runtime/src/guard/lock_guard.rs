@@ -191,10 +191,10 @@ impl LockGuard {
     /// # Cancel safety
     /// A dropped call may or may not have extended the lease; [`remaining`](Self::remaining) counts the answers.
     pub async fn extend(&self) -> Result<(), LockError> {
-        self.held.may_be_extended()?;
+        self.held.check_extendable()?;
         self.held.acquisition().extend().await?;
         // Checked a second time: after a release in the meantime, the lease may belong to another call.
-        self.held.may_be_extended()
+        self.held.check_extendable()
     }
 
     /// Releases the lock and waits until a majority of the nodes has confirmed it. Later calls do nothing.
@@ -247,7 +247,7 @@ impl LockGuard {
     /// # }
     /// ```
     pub fn scope<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<'_, F> {
-        Scoped::new(Frame::of_body(self.held.tenure(), true), future)
+        Scoped::new(Frame::for_body(self.held.tenure(), true), future)
     }
 
     /// Marks the window of a [`once_per`](crate::LockRequest::once_per) as not run: when the guard is dropped or released, the next

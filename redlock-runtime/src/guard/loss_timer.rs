@@ -25,7 +25,7 @@ pub(crate) trait Watchable {
     fn loss(&self) -> LockError;
 
     /// Returns `true` if the remaining time counts claims whose extensions are not answered yet.
-    fn stands_on_claims(&self) -> bool;
+    fn depends_on_claims(&self) -> bool;
 
     /// Registers `waker`, which is woken when the lock is lost or released. Returns [`remaining`](Self::remaining) after that.
     fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration;
@@ -48,8 +48,8 @@ impl Watchable for BodyHold {
         self.loss()
     }
 
-    fn stands_on_claims(&self) -> bool {
-        self.acquisition().stands_on_claims()
+    fn depends_on_claims(&self) -> bool {
+        self.acquisition().depends_on_claims()
     }
 
     fn watch(&self, watcher: &mut Option<u32>, waker: &Waker) -> Duration {
@@ -102,7 +102,7 @@ impl LossTimer {
         loop {
             let left = held.watch(&mut self.watcher, cx.waker());
             // A claim is always short. It means no danger until its extension had time to be answered.
-            let is_short = !margin.is_zero() && held.stands_on_claims();
+            let is_short = !margin.is_zero() && held.depends_on_claims();
             let remaining = if is_short { left / LOOKS_PER_CLAIM } else { left.saturating_sub(margin) };
             if remaining.is_zero() {
                 return Poll::Ready(held.loss());

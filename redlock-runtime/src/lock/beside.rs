@@ -17,12 +17,12 @@ pub(crate) fn side_key(lock: &str, kind: &str) -> String {
         None if !lock.contains('}') => ["{", lock, kind].concat(),
         // The lock has no tag, and cannot be the tag itself, because a tag contains no closing brace. So the tag is a number with
         // the slot of the lock.
-        None => format!("{{{}{kind}:{lock}", number_in(slot(lock.as_bytes()))),
+        None => format!("{{{}{kind}:{lock}", number_for_slot(slot(lock.as_bytes()))),
     }
 }
 
 /// Returns the smallest number that has this slot when it is a hash tag.
-pub(crate) fn number_in(wanted: u16) -> u32 {
+pub(crate) fn number_for_slot(wanted: u16) -> u32 {
     static NUMBERS: OnceLock<Box<[u32]>> = OnceLock::new();
     let numbers = NUMBERS.get_or_init(numbers);
     numbers.get(usize::from(wanted)).copied().unwrap_or_default()

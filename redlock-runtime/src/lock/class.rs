@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_are_those_of_the_literature() {
+    fn class_conflicts_match_the_standard_matrix() {
         let compatible = [
             (Shared, Shared),
             (Shared, IntentShared),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_covers_another_that_keeps_nobody_else_out() {
+    fn class_covers_another_if_it_conflicts_with_a_superset() {
         for (one, other) in pairs() {
             let keeps_out = |class: Class| ALL.map(|third| class.conflicts_with(third));
             let is_covered = keeps_out(other).into_iter().zip(keeps_out(one)).all(|(theirs, ours)| ours || !theirs);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stronger_of_two_is_the_weakest_that_covers_both() {
+    fn stronger_class_is_the_weakest_that_covers_both() {
         for (one, other) in pairs() {
             let stronger = one.stronger(other);
             assert!(stronger.covers(one) && stronger.covers(other), "{one:?} {other:?}");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_above_a_name_and_what_is_left_of_it() {
+    fn class_has_its_intent_and_downgraded_class() {
         assert_eq!(ALL.map(Class::intent), [IntentExclusive, IntentShared, IntentExclusive, IntentShared]);
         assert_eq!(ALL.map(Class::lowered), [Shared, Shared, IntentShared, IntentShared]);
         assert_eq!(ALL.map(Class::is_intent), [false, false, true, true]);

@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespace_changes_the_name_and_not_the_key() {
+    fn namespace_changes_the_stored_name_but_not_the_key() {
         let key = LockKey::from("order:7").below("shop:");
         assert_eq!((key.name(), key.as_str()), ("shop:order:7", "order:7"));
         assert_eq!(key, LockKey::from("order:7"));
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_means_the_same_to_every_manager_whatever_namespace_it_comes_from() {
+    fn key_takes_the_namespace_of_the_current_manager() {
         let key = LockKey::from("order:7").below("shop:");
         assert_eq!(key.clone().below("").name(), "order:7");
         assert_eq!(key.clone().below("shop:").name(), "shop:order:7");
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_beside_a_lock_is_a_lock() {
+    fn side_key_names_are_rejected_as_lock_keys() {
         let registers = ["redlock:f:{9}", "shop:redlock:f:{9}"];
         for name in ["{order:7}:q", "{order:7}:f", "{7}:q:order:{7}"].into_iter().chain(registers) {
             assert!(LockKey::from(name).fault().is_some_and(|fault| fault.to_string().contains(name)), "{name}");
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn several_keys_together_are_no_key() {
+    fn combined_key_of_several_keys_is_not_a_valid_key() {
         let several = LockKey::of_several([LockKey::from("a").below("shop:"), "\"b\n".into()].iter());
         assert_eq!(several.as_str(), r#""a" + "\"b\n""#);
         assert_eq!(
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_template_is_shortened_beyond_its_limit() {
+    fn long_template_text_is_shortened_with_a_digest() {
         let longest = "k".repeat(LockKey::MAX_TEMPLATE_LEN);
         assert_eq!(LockKey::from_template(longest.clone()).as_str(), longest);
         let shortened = LockKey::from_template(longest.clone() + "k");
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortened_key_is_that_of_no_other_text() {
+    fn shortened_keys_are_unique() {
         let long = |tail: &str| LockKey::from_template("k".repeat(600) + tail);
         assert_ne!(long("a"), long("b"));
         // The shortened text itself is longer than what stays as it is.

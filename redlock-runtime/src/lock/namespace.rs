@@ -56,7 +56,7 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
-    fn an_ordinary_namespace_is_what_it_is() {
+    fn ordinary_namespace_is_unchanged_in_the_prefix() {
         let table =
             [("", ""), ("shop", "shop:"), ("shop/eu-1", "shop/eu-1:"), ("shop:eu", "shop%3Aeu:"), ("5%", "5%25:")];
         for (namespace, expected) in table {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_with_a_meaning_in_patterns_and_scripts_are_escaped() {
+    fn special_characters_of_patterns_and_scripts_are_escaped() {
         let table = [
             ("*", "%2A:"),
             ("s?[a-z]\\", "s%3F%5Ba-z%5D%5C:"),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_namespaces_share_a_name() {
+    fn names_in_different_namespaces_are_different() {
         let parts = ["a", ":", "%", "%3A", "%25", "3A", "b", "{", "}", "%7B", "*"];
         let texts: Vec<String> =
             parts.iter().flat_map(|a| parts.map(|b| [a, b].concat())).chain(parts.map(Into::into)).collect();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded() {
+    fn namespace_length_is_bounded() {
         assert_eq!(fault(&"n".repeat(MAX_LEN)), None);
         assert!(fault(&"n".repeat(MAX_LEN + 1)).unwrap().contains("257 bytes"));
         assert!(fault(&":".repeat(86)).unwrap().contains("258 bytes"), "as it is escaped");

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_a_uuid_with_the_time_and_names_its_manager() {
+    fn token_is_a_uuid_with_time_and_manager_id() {
         let (manager, time) = (ManagerId::random(), TokenTime::new(0x0123_4567_89ab, 0xcde));
         let token = OwnerToken::new(manager, time);
         assert!(token.as_str().starts_with("01234567-89ab-7cde-"), "{token}");
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn managers_of_one_moment_differ_and_tell_when_they_began() {
+    fn manager_ids_are_unique_and_contain_the_start_time() {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
         let managers: HashSet<_> = (0..10_000).map(|_| ManagerId::random().to_string()).collect();
         assert_eq!(managers.len(), 10_000);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn managers_are_told_from_older_ones() {
+    fn manager_ids_of_old_versions_are_recognized() {
         let of = |manager| OwnerToken::new(manager, TokenTime::new(1, 2));
         let managers = [ManagerId::random(), ManagerId::numbered(u128::MAX), ManagerId::of_old(u128::MAX)];
         assert_eq!(managers.map(|manager| of(manager).reads_claims()), [true, true, false]);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_again_has_the_time_and_the_manager_and_is_another() {
+    fn successor_token_keeps_time_and_manager_but_differs() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1 << 40, 7));
         let again = (0..1000).map(|_| {
             fastrand::seed(7);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_asks_can_be_told_from_all_others_and_is_unique() {
+    fn probing_token_is_recognizable_and_unique() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1 << 40, 7));
         let asking: HashSet<_> = (0..1000).map(|_| token.asking()).collect();
         assert_eq!(asking.len(), 1000);

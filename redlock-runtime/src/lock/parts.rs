@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_stands_there_once_and_in_order() {
+    fn parts_are_sorted_and_unique_by_name() {
         let found = parts(&[("b", Shared), ("c", Exclusive), ("a", IntentExclusive), ("b", Exclusive), ("a", Shared)]);
         let pairs: Vec<_> = found.iter().map(|part| (part.name(), part.class)).collect();
         assert_eq!(pairs, [("a", Exclusive), ("b", Exclusive), ("c", Exclusive)]);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_keys_are_one() {
+    fn equal_keys_are_merged_into_one_part() {
         let one = parts(&[("a", Shared), ("a", Shared)]);
         assert!(one.is_single());
         assert_eq!(one, Parts::single("a".into(), Mode::Shared));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_what_was_asked_for() {
+    fn displayed_parts_omit_intents_above_a_path() {
         let table: [(&[(&str, Class)], &str); 4] = [
             (&[("b", Shared), ("a", Exclusive)], r#""a" + "b""#),
             (&[("/{A}", IntentExclusive), ("/{A}/C", Exclusive)], r#""/{A}/C""#),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_shared_if_all_of_it_is() {
+    fn request_is_shared_if_all_parts_are_shared() {
         let table = [
             ([("a", Shared), ("b", Shared)], Mode::Shared),
             ([("a", Shared), ("b", Exclusive)], Mode::Exclusive),
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_covers_what_is_below_it_and_a_key_does_not() {
+    fn path_covers_its_descendants_and_a_key_does_not() {
         type Wanted = &'static [(&'static str, Mode)];
         const EXCLUSIVE: Mode = Mode::Exclusive;
         const SHARED: Mode = Mode::Shared;
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_names_its_part() {
+    fn conflict_names_its_key() {
         let ours = parts(&[("a", Shared), ("b", Exclusive)]);
         let conflict = |wanted| ours.conflict_with(&parts(wanted)).map(|part| part.name().to_owned());
         assert_eq!(conflict(&[("a", Shared), ("c", Exclusive)]), None);

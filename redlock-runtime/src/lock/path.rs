@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_of_a_path() {
+    fn path_has_a_name_and_class_per_ancestor() {
         assert_eq!(names(&"/A/C/D".into()), ["/{A}", "/{A}/C", "/{A}/C/D"]);
         assert_eq!(names(&"/A".into()), ["/{A}"]);
         let classes = |mode| LockPath::from("/A/C").parts(mode).map(|part| part.class).collect::<Vec<_>>();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded() {
+    fn path_segments_are_percent_encoded() {
         let table = [
             (LockPath::from("/A/{b}/5%"), "/A/%7Bb%7D/5%25"),
             (LockPath::from("/A/%2F"), "/A/%252F"),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_exclude_each_other_exactly_if_one_is_above_the_other() {
+    fn paths_conflict_only_if_one_is_an_ancestor_of_the_other() {
         let paths: Vec<_> =
             hostile_paths().into_iter().map(|path| (MODES.map(|mode| parts(&path, mode)), path)).collect();
         let mut conflicts = 0;
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_paths_exclude_each_other_if_two_of_their_paths_do() {
+    fn sets_of_paths_conflict_if_two_of_their_paths_do() {
         let mut random = Rng::with_seed(12);
         let paths = hostile_paths();
         let mut too_strict = 0;
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn different_paths_have_different_names_in_the_slot_of_their_tree() {
+    fn path_names_are_unique_and_in_the_slot_of_their_tree() {
         let mut seen = HashSet::new();
         for segments in hostile_paths() {
             let path = LockPath::of(&segments);
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path() {
+    fn invalid_paths_are_rejected_with_a_reason() {
         let deep = "/a".repeat(17);
         let long = format!("/{}/b", "a".repeat(1024));
         let table = [

@@ -68,7 +68,7 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
-    fn ordinary_names_stay_what_they_are() {
+    fn ordinary_names_are_not_reserved() {
         for name in [
             "order:7",
             "order:{7}",
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_ones_become_others_and_meet_none() {
+    fn reserved_names_are_escaped_without_collisions() {
         let texts = [
             "{order:7}:q",
             "{order:7}:f",

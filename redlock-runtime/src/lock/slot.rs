@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_those_of_the_specification() {
+    fn hash_slots_match_the_cluster_specification() {
         assert_eq!(slot(b"123456789"), 0x31c3 % SLOTS);
         // `CLUSTER KEYSLOT` of a server.
         assert_eq!([slot_of("foo"), slot_of("{user1000}.following"), slot_of("{}x")], [12182, 3443, slot(b"{}x")]);

@@ -112,8 +112,8 @@ impl LockManager {
             (BreakTarget::Token(token), false) => revoke(&self.local, Subject::new(key.clone(), token), by, wait).await,
             (BreakTarget::Token(token), true) => {
                 let report = report(shared, by, &key, release(shared, Subject::new(key.clone(), token)).await);
-                if report.took_any() {
-                    tell_admission(&self.local, &key).await;
+                if report.has_broken_majority() {
+                    notify_permit_waiter(&self.local, &key).await;
                 }
                 report
             }
@@ -129,7 +129,7 @@ impl LockManager {
 
     /// Returns the key below the namespace, after the first connection attempts of all nodes.
     async fn broken_key(&self, key: impl Into<LockKey>) -> LockKey {
-        self.shared().heard_of_all().await;
+        self.shared().wait_for_first_connections().await;
         key.into().below(&self.shared().namespace)
     }
 }
@@ -170,15 +170,15 @@ fn report(shared: &Shared, by: OwnerToken, key: &LockKey, outcomes: Vec<BreakOut
 /// Replaces the holder's token `theirs` by the breaker's token `by`, and waits up to `patience` for the holder to stop.
 async fn revoke(local: &Arc<LocalQueue>, theirs: Subject, by: OwnerToken, patience: Duration) -> BreakReport {
     let shared = local.shared();
-    hear_the_answer(shared, &theirs.key).await;
+    wait_until_report_can_arrive(shared, &theirs.key).await;
     let revocation = Revocation::begin(local, theirs, by);
-    let places = revocation.take_places().await;
+    let places = revocation.replace_holder_tokens().await;
     let places = revocation.tell(places).await;
     let report = report(shared, by, &revocation.theirs.key, places.outcomes);
     // A holder that may still have a majority does not stop.
-    let holder_stopped = report.took_any() && revocation.has_stopped_until(places.until, patience).await;
+    let holder_stopped = report.has_broken_majority() && revocation.wait_until_stopped(places.until, patience).await;
     if holder_stopped {
-        tell_admission(local, &revocation.theirs.key).await;
+        notify_permit_waiter(local, &revocation.theirs.key).await;
     }
     let remaining = places.until.since(shared.clock.now());
     let is_locked = !holder_stopped && !remaining.is_zero();
@@ -188,7 +188,7 @@ async fn revoke(local: &Arc<LocalQueue>, theirs: Subject, by: OwnerToken, patien
 
 /// Notifies the call that waits for a permit of `key` that a permit is free. The broken lock is released as an ordinary lock, because its
 /// token does not show whether it is a permit.
-async fn tell_admission(local: &LocalQueue, key: &LockKey) {
+async fn notify_permit_waiter(local: &LocalQueue, key: &LockKey) {
     let (shared, admission) = (local.shared(), key.admission());
     let asked = shared.nodes.iter().map(|node| node.node().holder_of(&admission)).collect();
     // The call holds its admission lock at a quorum, so a quorum of answers names it.
@@ -202,13 +202,13 @@ async fn tell_admission(local: &LocalQueue, key: &LockKey) {
             Some(ours) => {
                 ours.notice(index, Notice::Freed);
             }
-            None => node.node().tell_freed(&subject),
+            None => node.node().notify_freed(&subject),
         }
     }
 }
 
 /// Waits until the report of the holder can arrive through enough nodes.
-async fn hear_the_answer(shared: &Shared, key: &LockKey) {
+async fn wait_until_report_can_arrive(shared: &Shared, key: &LockKey) {
     shared.listen();
     let can_hear = || shared.nodes.iter().filter(|node| node.node().is_listening_for(key)).count();
     // Without subscriptions, this manager does not learn that the holder has stopped, and the lease must end.
@@ -320,7 +320,7 @@ impl<'a> Revocation<'a> {
     }
 
     /// Replaces the token of the holder at every node, and notifies the holder.
-    async fn take_places(&self) -> Places {
+    async fn replace_holder_tokens(&self) -> Places {
         let answers = self.ask().await;
         self.places(answers.unwrap_or_default())
     }
@@ -352,7 +352,7 @@ impl<'a> Revocation<'a> {
     }
 
     /// Waits for the report that the holder has stopped, up to `patience` and until its lease has ended. Returns whether it came.
-    async fn has_stopped_until(&self, until: Instant, patience: Duration) -> bool {
+    async fn wait_until_stopped(&self, until: Instant, patience: Duration) -> bool {
         let shared = self.local.shared();
         if !shared.rules.apply(Rule::BreakersWait) {
             shared.stopped(&self.ours);

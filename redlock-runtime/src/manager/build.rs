@@ -55,7 +55,7 @@ impl Place {
     /// # Errors
     /// [`LockError::Configuration`] if the URL is invalid.
     fn new(node: &NodeConfig, position: usize) -> Result<Self, LockError> {
-        if Seeds::are_in(node) {
+        if Seeds::has_cluster_url(node) {
             Seeds::new(node, position).map(Self::Cluster)
         } else if sentinel::is_watched(node) {
             sentinel::endpoint(node, position).map(|(endpoint, sentinels)| Self::Watched(endpoint, sentinels))
@@ -163,7 +163,7 @@ impl LockManagerBuilder {
     pub fn in_memory(self) -> Result<LockManager, LockError> {
         let builder = self.of_nodes(Some(1));
         builder.check()?;
-        builder.has_no_nodes()?;
+        builder.check_no_nodes()?;
         builder.policy.check_quorum(1)?;
         Ok(builder.build_in_memory())
     }
@@ -174,7 +174,7 @@ impl LockManagerBuilder {
         Self { policy: self.policy.of_nodes(nodes), ..self }
     }
 
-    fn has_no_nodes(&self) -> Result<(), LockError> {
+    fn check_no_nodes(&self) -> Result<(), LockError> {
         if self.nodes.is_empty() {
             return Ok(());
         }
@@ -197,14 +197,14 @@ impl LockManagerBuilder {
     /// # Errors
     /// [`LockError::Configuration`] if nodes were given as well, or a setting is out of range.
     #[cfg(feature = "testing")]
-    pub(crate) fn build_of_nodes(
+    pub(crate) fn build_with_nodes(
         self,
         made: Made<'_>,
         nodes: Vec<impl FnOnce(Environment) -> Arc<dyn Node>>,
     ) -> Result<LockManager, LockError> {
         let builder = self.of_nodes(Some(nodes.len()));
         builder.check()?;
-        builder.has_no_nodes()?;
+        builder.check_no_nodes()?;
         let Made { id, clock, servers_are, is_replayed, notebook } = made;
         builder.policy.check_quorum(nodes.len())?;
         let environment = Environment { manager: id, ..builder.environment(clock, nodes.len()) };
@@ -225,7 +225,7 @@ impl LockManagerBuilder {
     fn environment(&self, clock: Clock, nodes: usize) -> Environment {
         let caution = Caution { after_restart: self.policy.after_restart(nodes), rules: Rules::default() };
         let servers = ServerRegister::new(clock, caution, self.policy.quorum(nodes), self.policy.drift_factor);
-        servers.lease_of(self.policy.max_ttl());
+        servers.record_lease_length(self.policy.max_ttl());
         servers.compare_settings(self.policy.tolerated_data_loss, self.policy.max_ttl());
         Environment {
             manager: ManagerId::random(),

@@ -28,7 +28,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn check(shared: &Shared) -> CheckReport {
-    shared.heard_of_all().await;
+    shared.wait_for_first_connections().await;
     let names = shared.nodes.iter().map(|node| node.node().servers_of_name(PATIENCE)).collect();
     let names = outputs(names, |_| false);
     let (reports, names) = both(reports(shared, |_| false), names).await;
@@ -75,7 +75,7 @@ fn ready_output<T>(poll: Poll<T>) -> Option<T> {
 /// [`LockError::NoQuorum`] if too few nodes count in time; [`LockError::Refused`] if the errors of too many nodes are permanent.
 pub(super) async fn ready(shared: &Shared) -> Result<(), LockError> {
     let mut known = Known { reports: shared.nodes.iter().map(|_| None).collect(), asked: None };
-    match timeout(LIMIT, enough_count(shared, &mut known)).await {
+    match timeout(LIMIT, wait_until_enough_vote(shared, &mut known)).await {
         Ok(true) => Ok(()),
         Ok(false) | Err(_) => Err(shared.no_quorum(None, failures(shared, &known))),
     }
@@ -91,13 +91,13 @@ struct Known {
 
 /// Waits until enough nodes count. Returns `false` if too many nodes have a permanent error, so that waiting does not help. `known` then
 /// has the latest report about each node.
-async fn enough_count(shared: &Shared, known: &mut Known) -> bool {
+async fn wait_until_enough_vote(shared: &Shared, known: &mut Known) -> bool {
     let needed = shared.quorum.needed;
     let is_unfit = |error: &NodeError| !may_pass(error, LIMIT);
     let is_hopeless = |unfit: usize| shared.nodes.len().saturating_sub(unfit) < needed;
     loop {
         let are_down = || shared.nodes.iter().filter(|node| known_error(node).is_some_and(|error| is_unfit(&error)));
-        shared.up_or(|| is_hopeless(are_down().count())).await;
+        shared.wait_until_up_or(|| is_hopeless(are_down().count())).await;
         let count = |reports: &[Option<NodeReport>], wanted: &dyn Fn(Option<&NodeError>) -> bool| {
             reports.iter().flatten().filter(|report| wanted(report.error.as_ref())).count()
         };

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comma_separates_urls_where_a_scheme_follows() {
+    fn comma_separates_urls_only_before_a_scheme() {
         let table: [(&str, &[&str]); 8] = [
             ("", &[]),
             (" , ", &[]),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_are_there_are_taken() {
+    fn environment_variables_set_the_builder_settings() {
         let all = [
             (NAMESPACE, "shop"),
             (NODE_TIMEOUT, " 200"),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_names_its_variable() {
+    fn invalid_setting_error_names_the_environment_variable() {
         let table = [(NODE_TIMEOUT, "200ms"), (MAX_TTL, "-1"), (AFTER_RESTART, "maybe"), (TOLERATED_DATA_LOSS, "one")];
         for (variable, value) in table {
             let error = settings(&[(variable, value)]).unwrap_err();

@@ -97,7 +97,7 @@ impl LockManager {
     /// Inspects keys that have their namespace. Processes are looked up if `named` is `true`.
     async fn look_at(&self, keys: Vec<LockKey>, named: bool) -> Vec<Inspection> {
         let shared = self.shared();
-        shared.heard_of_all().await;
+        shared.wait_for_first_connections().await;
         let asked = shared.nodes.iter().map(|node| node.node().inspect(&keys, named, PATIENCE)).collect::<Vec<_>>();
         let steps = u32::try_from(keys.len().div_ceil(AT_A_TIME)).unwrap_or(u32::MAX);
         let answers = gather(asked, PATIENCE.saturating_mul(steps.saturating_add(2)), |_| false).await;

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_a_server_takes_is_a_label() {
+    fn only_valid_client_names_are_accepted_as_labels() {
         let longest = "x".repeat(LONGEST);
         for label in ["order-service", "a", "eu/west:1.2[3]", &longest] {
             assert_eq!(fault(label), None, "{label}");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_process_can_be_found() {
+    fn full_label_contains_host_and_process_id() {
         let text = full(Some("shop"), None);
         let parts: Vec<_> = text.split(';').collect();
         assert!(
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_programs_are_made_fit() {
+    fn invalid_characters_of_program_names_are_replaced() {
         for (name, expected) in [("order-service", "order-service"), ("order service;\u{e9}", "order_service__")] {
             assert_eq!(fitted(name), expected);
         }

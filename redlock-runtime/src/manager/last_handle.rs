@@ -17,7 +17,7 @@ impl Drop for LastHandle {
     fn drop(&mut self) {
         // If there are no guards either, the queues and their locks are gone already.
         if let Some(local) = self.0.upgrade() {
-            local.without_handle();
+            local.on_last_handle_dropped();
         }
     }
 }

@@ -46,7 +46,7 @@ fn reconnections(manager: &LockManager) -> u64 {
 }
 
 #[tokio::test]
-async fn server_whose_name_moves_is_left_while_it_lives() {
+async fn server_whose_name_moves_is_disconnected_while_running() {
     // Without RESP3, wake-ups come on a separate connection.
     for (name, has_hello) in [("moved-3.test", true), ("moved-2.test", false)] {
         let builder = || {
@@ -79,7 +79,7 @@ async fn server_whose_name_moves_is_left_while_it_lives() {
 }
 
 #[tokio::test]
-async fn votes_of_a_left_server_are_void_before_another_is_connected() {
+async fn votes_of_a_disconnected_server_are_void_before_the_next_connects() {
     let name = "moved-to-replica.test";
     let (before, master) = (RedisServer::start().await, RedisServer::start().await);
     let replica = RedisServer::builder().replica_of(&master).start().await;
@@ -93,7 +93,7 @@ async fn votes_of_a_left_server_are_void_before_another_is_connected() {
 }
 
 #[tokio::test]
-async fn replacement_of_a_left_server_abstains_even_if_both_are_durable() {
+async fn server_that_replaces_a_moved_one_abstains_even_if_both_are_durable() {
     let name = "moved-of-three.test";
     let durable = || RedisServer::builder().config("appendonly", &["yes"]).config("appendfsync", &["always"]);
     let nodes = Nodes::start_with(3, |_, _| durable()).await;
@@ -122,7 +122,7 @@ async fn replacement_of_a_left_server_abstains_even_if_both_are_durable() {
 }
 
 #[tokio::test]
-async fn answers_that_prove_no_move_change_nothing() {
+async fn dns_replies_that_prove_no_move_are_ignored() {
     let name = "stays.test";
     let server = RedisServer::builder().config("bind", &["127.0.0.1", "127.0.0.2"]).start().await;
     let (other, third) = (RedisServer::start().await, RedisServer::start().await);
@@ -151,7 +151,7 @@ async fn answers_that_prove_no_move_change_nothing() {
 }
 
 #[tokio::test]
-async fn check_warns_of_a_name_that_leads_to_several_servers() {
+async fn check_warns_of_a_name_that_resolves_to_several_servers() {
     let name = "several.test";
     let server = RedisServer::builder().config("bind", &["127.0.0.1", "127.0.0.2"]).start().await;
     let other = RedisServer::start().await;

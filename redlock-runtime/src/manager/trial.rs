@@ -27,7 +27,7 @@ pub(super) async fn report(
     let Some(handle) = shared.nodes.get(index) else { return NodeReport::unknown("") };
     let node = handle.node();
     let mut report = node.report(trial(shared).key(), patience).await;
-    report.weigh(&deployment());
+    report.set_deployment_error(&deployment());
     if report.may_be_tried() {
         let expects_hand_over = node.hands_over() && report.capabilities.pub_sub == Some(true);
         match attempts(shared, index, node, expects_hand_over, patience).await {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_trial_that_is_cut_off_or_given_up_anywhere_leaves_nothing() {
+    async fn interrupted_trial_leaves_no_lock_behind() {
         for (cut_at, answers) in (0..=LENGTH).flat_map(|cut_at| [(cut_at, true), (cut_at, false)]) {
             let (node, _) = cut_node(cut_at, answers);
             let shared = node.shared();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_is_well_is_tried_once() {
+    async fn healthy_node_is_tried_once() {
         let (node, commands) = cut_node(LENGTH, true);
         let shared = node.shared();
         let outcome = attempts(&shared, 0, &*node, true, PATIENCE).await.unwrap();

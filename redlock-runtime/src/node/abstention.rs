@@ -3,8 +3,8 @@
 //! A server that was restarted, or whose data was replaced, may have forgotten locks that it had granted. It grants them again while their
 //! holders continue. Its grants are therefore ignored until the leases that it may have forgotten have ended:
 //!
-//! 1. Each connection reads the identity of the server and a marker in its data ([`Marker`](super::server_identity::Marker)), and compares both with the [`KnownServer`] at
-//!    the same address. A connection whose server loses its data ends (`node::redis::verification`).
+//! 1. Each connection reads the identity of the server and a marker in its data ([`Marker`](super::server_identity::Marker)), and compares
+//!    both with the [`KnownServer`] at the same address. A connection whose server loses its data ends (`node::redis::verification`).
 //! 2. The node votes at once in three cases:
 //!    - The server is the same process as before, with the same data.
 //!    - The old and the new process are configured to write each command to disk before they answer, and the data has the marker and the
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_with_another_identity_abstains() {
+    fn server_with_new_identity_abstains() {
         let now = Instant::from_origin(Duration::from_secs(1000));
         // Durable before and after, its uptime, the time since the connection broke; the remaining abstention.
         let table = [
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_data_and_a_promoted_replica_abstain_for_the_whole_lease() {
+    fn server_with_replaced_data_or_promoted_replica_abstains_for_max_lease() {
         let now = Instant::from_origin(Duration::from_secs(1000));
         // `true` if the previous server had a vote, the process, its uptime, its data.
         let table = [
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_young_for_the_rest_of_the_longest_lease() {
+    fn server_is_young_for_the_rest_of_the_max_lease() {
         let now = Instant::from_origin(Duration::from_secs(1000));
         let table = [
             (Abstain, false, 0, Some(LONGEST)),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_an_abstention() {
+    fn remaining_abstention_depends_on_older_quorums() {
         let at = |seconds: u64| Instant::from_origin(Duration::from_secs(seconds));
         let second = |seconds: u64| Some(Duration::from_secs(seconds));
         // End of the certain abstention, end as a young server, `true` if older nodes are a quorum.
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn what_proves_a_lease_is_an_error_meanwhile() {
+    fn lease_proof_is_an_error_during_abstention() {
         let left = Duration::from_secs(2);
         let abstains = Err(NodeError::RecentlyRestarted(left));
         let extended = Reply::Extended { waiters: 3, number: Some(Number::Accepted(7)) };

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn tasks_run_on_it_until_nobody_needs_it() {
+    async fn background_thread_runs_tasks_until_the_last_handle_is_dropped() {
         let started = BackgroundThread::start().unwrap();
         let name = started.handle().spawn(async { thread::current().name().map(str::to_owned) });
         assert_eq!(name.await.unwrap().as_deref(), Some(NAME));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn managers_share_it() {
+    fn managers_share_the_background_thread() {
         let [one, other] = [(); 2].map(|()| BackgroundThread::shared().unwrap());
         assert!(Arc::ptr_eq(&one, &other));
     }

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_one_node_do_not_outvote_the_others() {
+    fn shards_of_one_node_count_as_one_clock_offset() {
         let mut offsets = ClockOffsets::default();
         for (part, micros) in [("c1", 900), ("c2", 1000), ("c3", 1100)] {
             offsets.told("c", part, Some(ahead(micros)));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn where_too_few_may_be_asked_the_time_is_ours() {
+    fn local_time_is_used_if_too_few_nodes_report_time() {
         let mut offsets = ClockOffsets::default();
         offsets.told("a", "a", None);
         assert_eq!([offsets.middle(1), offsets.middle(2)], [Some(Believed::Ours), None]);

@@ -97,9 +97,9 @@ impl Redis {
         let endpoint = Endpoint::parse(url, 1).unwrap();
         let token_clock = Arc::new(at_the_beginning());
         let environment =
-            Environment { token_clock: Arc::clone(&token_clock), ..Environment::of_lone_node(manager, Clock::Boot) };
+            Environment { token_clock: Arc::clone(&token_clock), ..Environment::for_single_node(manager, Clock::Boot) };
         let node = RedisNode::start(endpoint, environment, BackgroundThread::shared().unwrap(), None);
-        node.up_for(&KEYS[0].into()).await;
+        node.wait_until_up(&KEYS[0].into()).await;
         let client = redis::Client::open(url).unwrap();
         let mut subscriber = Box::leak(Box::new(client.get_connection().unwrap())).as_pubsub();
         subscriber.subscribe(MARK).unwrap();
@@ -158,7 +158,7 @@ impl Redis {
     }
 
     /// Refreshes the heartbeats of all waiters: a sequence may take longer than the maximum silence, and no time passes in memory.
-    fn hear_all(&mut self) {
+    fn refresh_heartbeats(&mut self) {
         let hear = "local time = redis.call('TIME')
         local now = time[1] * 1000 + math.floor(time[2] / 1000)
         for _, key in ipairs(redis.call('KEYS', '*')) do
@@ -262,7 +262,7 @@ impl Pair {
         assert!(are_alike(&reply, &answer, tolerance), "memory: {reply:?}, Redis: {answer:?}");
         assert_eq!(self.memory.token_clock.next(), self.redis.token_clock.next(), "the newest token seen");
         for name in &names {
-            self.have_the_same_stored(name);
+            self.assert_same_storage(name);
         }
         let published = without_times(std::mem::take(&mut self.memory.published));
         let by_redis = without_times(self.redis.published());
@@ -311,7 +311,7 @@ impl Pair {
     }
 
     /// Compares the owner with its mark, the readers, and the waiters with their classes.
-    fn have_the_same_stored(&mut self, key: &str) {
+    fn assert_same_storage(&mut self, key: &str) {
         let (state, now, server) = (&self.memory.state, self.memory.clock.now(), &mut self.redis.server);
         let kind: String = redis::cmd("TYPE").arg(key).query(server).unwrap();
         let stored: Option<String> = if kind == "zset" { None } else { server.get(key).unwrap() };
@@ -496,7 +496,7 @@ impl Compared {
 
 #[cfg(test)]
 #[tokio::test]
-async fn memory_and_redis_answer_alike() {
+async fn memory_node_and_redis_give_equal_replies() {
     let server = RedisServer::start().await;
     let mut pair = Pair::start(&server.url()).await;
     // No task waits for a timer from here on, so that the virtual time moves only on request.

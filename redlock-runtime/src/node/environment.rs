@@ -61,7 +61,7 @@ impl fmt::Debug for Environment {
 #[cfg(any(test, fuzzing))]
 impl Environment {
     /// Returns the environment of a manager with one trusted node, without receivers of events.
-    pub(crate) fn of_lone_node(manager: ManagerId, clock: Clock) -> Self {
+    pub(crate) fn for_single_node(manager: ManagerId, clock: Clock) -> Self {
         let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
         Self {
             manager,

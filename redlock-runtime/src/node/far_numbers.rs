@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quorum_of_nodes_must_return_a_far_number() {
+    fn far_number_is_trusted_once_a_quorum_returns_it() {
         let far = FarNumbers::default();
         let table = [
             ("a", 900, None),

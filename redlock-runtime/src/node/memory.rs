@@ -80,7 +80,7 @@ impl Node for MemoryNode {
         Status::Up
     }
 
-    fn up_for<'a>(&'a self, _key: &'a LockKey) -> BoxFuture<'a, ()> {
+    fn wait_until_up<'a>(&'a self, _key: &'a LockKey) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 

@@ -86,7 +86,7 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
     }
 
     /// Waits until the node is up for `key`.
-    fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()>;
+    fn wait_until_up<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()>;
 
     /// Returns the number of the connection for commands about `key` and their wake-ups. It grows with every new connection, even with one
     /// that only delivers wake-ups.
@@ -106,17 +106,17 @@ pub(crate) trait Node: fmt::Debug + Send + Sync {
 
     /// Notifies the manager of the token in `subject`, if it listens here, that a body runs under the lock for which the token waits.
     /// Returns `false` if the message could not be sent; its arrival is not confirmed.
-    fn tell_busy(&self, _subject: &Subject) -> bool {
+    fn notify_body_running(&self, _subject: &Subject) -> bool {
         true
     }
 
     /// Notifies the manager of the token in `subject`, which has broken a lock here, that the previous holder has stopped. The message is
     /// sent before this returns.
-    fn tell_stopped(&self, _subject: &Subject) {}
+    fn notify_stopped(&self, _subject: &Subject) {}
 
     /// Notifies the manager of the token in `subject`, which has a permit here, of a waiter for a permit. The arrival of the message is not
     /// confirmed.
-    fn tell_freed(&self, _subject: &Subject) {}
+    fn notify_freed(&self, _subject: &Subject) {}
 
     /// Removes the lock of another program from `key`, if its value is exactly `value`. Returns `true` if it was.
     fn remove(&self, _key: &LockKey, _value: &str) -> BoxFuture<'static, Result<bool, NodeError>> {

@@ -159,7 +159,7 @@ impl OwedNumbers {
     }
 
     /// Records that `node` may have other data than before.
-    pub(crate) fn has_other_data(&self, node: &str) {
+    pub(crate) fn record_data_change(&self, node: &str) {
         self.with(node, |debtor| {
             debtor.lesson = Some(0);
             debtor.losses += 1;
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_in_time_settles_the_debt() {
+    fn reply_in_time_settles_the_owed_number() {
         let table: [(&[u16], Number, bool); 5] = [
             (&[3], Number::Accepted(7), true),
             (&[3], Number::Accepted(6), false),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn node_with_other_data_is_taught_everything_from_the_beginning() {
+    fn node_with_new_data_receives_all_numbers_again() {
         let (owed, known) = one_node();
         let slots: Vec<u16> = (0..SLOTS).step_by(100).collect();
         for slot in &slots {
@@ -312,11 +312,11 @@ mod tests {
         }
         let all = slots.iter().map(|slot| (*slot, 1 + u64::from(*slot)));
         let mut taught = Vec::new();
-        owed.has_other_data(NODE);
+        owed.record_data_change(NODE);
         let Next::Send(first) = owed.next(NODE, &known, at(0)) else { panic!("it is taught at once") };
         assert_eq!(first.numbers.len(), BATCH);
         // It loses its data once more before the answers are here.
-        owed.has_other_data(NODE);
+        owed.record_data_change(NODE);
         owed.answered(NODE, &first);
         while let Next::Send(batch) = owed.next(NODE, &known, at(0)) {
             taught.extend_from_slice(&batch.numbers);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_delivery_sends_all_debts_and_ends() {
+    fn closed_delivery_sends_all_owed_numbers_and_ends() {
         let (owed, known) = one_node();
         owe(&owed, &[3, 4], 7, at(0));
         owed.close(NODE);

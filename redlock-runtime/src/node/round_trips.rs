@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_majority_is_as_far_as_the_last_of_its_nearest_nodes() {
+    fn quorum_round_trip_is_that_of_its_slowest_nearest_node() {
         let nodes = RoundTrips::new(2);
         let steps = [("a", 1, 1), ("b", 80, 80), ("c", 3, 3), ("b", 2, 2)];
         for (address, round_trip, expected) in steps {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_with_parts_is_one_node_and_as_far_as_the_farthest_part() {
+    fn cluster_counts_once_with_the_round_trip_of_its_slowest_shard() {
         let nodes = RoundTrips::new(2);
         for (part, round_trip) in [("c1", 1), ("c2", 5), ("c3", 1)] {
             nodes.measured("c", part, millis(round_trip));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shorter_is_believed_at_once_and_what_is_longer_little_by_little() {
+    fn round_trip_estimate_drops_at_once_and_rises_gradually() {
         let nodes = RoundTrips::new(1);
         let measured = |round_trip| {
             nodes.measured("a", "a", millis(round_trip));

@@ -167,7 +167,7 @@ mod tests {
     type Case<T> = (&'static str, &'static [(u64, u64, u64)], &'static [Option<T>]);
 
     #[test]
-    fn steps_are_told_from_drift_and_from_slow_answers() {
+    fn clock_step_is_distinguished_from_drift_and_slow_replies() {
         let table: [Case<u64>; 11] = [
             ("even", &[(0, 0, 1), (1000, 1000, 1001), (9000, 9000, 9001)], &[None; 3]),
             ("drift", &[(0, 0, 1), (10_002, 10_000, 10_001), (20_004, 20_000, 20_001)], &[None; 3]),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_was_shown_at_the_earliest_when_the_clock_is_as_far_ahead_as_it_can_be() {
+    fn earliest_moment_of_a_server_time_assumes_the_max_clock_lead() {
         // Without the drift, 1 % of the age of the answer, 2 ms and a microsecond.
         let table = [
             ("at once", (1000, 1000, 1001), (1100, 1100), Some(96)),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rule_a_time_was_shown_later() {
+    fn earliest_moment_of_a_server_time_is_later_without_a_rule() {
         let without = |rule| Rules { without: Some(rule) };
         let (late, stepped) = ((2000, 9000), (4000, 2000));
         assert_eq!(begun((1000, 1000, 1001), late, without(Rule::ProofNeedsATime)), Some(8000));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_the_last_answer_has_shown_is_not_hidden_by_those_before() {
+    fn clock_step_in_last_reply_is_not_hidden_by_earlier_replies() {
         let mut clock = ServerClock::new(0.01);
         let of = |millis| Duration::from_millis(START + millis);
         clock.observe(of(0), at(0), at(1));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_soonest_answer_says_how_far_a_clock_is_ahead_at_least() {
+    fn fastest_reply_sets_the_lower_bound_of_the_clock_offset() {
         // Answers as (time of the server, sent, received); the reported lower bound of the offset from `START`, in ms.
         let table: [Case<i64>; 7] = [
             ("as soon", &[(0, 0, 5), (1000, 1000, 1005)], &[Some(-5); 2]),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn another_connection_has_told_nothing_yet() {
+    fn server_clock_is_reset_on_disconnect() {
         let mut clock = ServerClock::new(0.01);
         assert_eq!(clock.earliest(Duration::from_millis(START), at(5), Rules::default()), None);
         clock.observe(Duration::from_millis(START), at(5), at(6));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_too_large() {
+    fn extreme_times_do_not_overflow() {
         let mut clock = ServerClock::new(0.5);
         let end = Instant::from_origin(Duration::MAX);
         assert_eq!(clock.observe(Duration::ZERO, end, end), None);

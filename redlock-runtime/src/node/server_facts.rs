@@ -95,7 +95,7 @@ impl ServerFacts {
     }
 
     /// Records if the member of a cluster has separate channels.
-    pub(crate) fn has_channels(&self, are_own: bool) {
+    pub(crate) fn set_own_channels(&self, are_own: bool) {
         self.has_own_channels.store(are_own, Ordering::Release);
     }
 
@@ -110,7 +110,7 @@ impl ServerFacts {
     }
 
     /// Records that the server has refused the subscription, by `error`. This is logged from time to time.
-    pub(crate) fn does_not_tell(&self, error: &NodeError) {
+    pub(crate) fn on_subscription_refused(&self, error: &NodeError) {
         if let Some(times) = self.refusals.times(self.now(), SAME_REFUSAL) {
             events::not_listening(&self.address, error, times);
         }
@@ -155,8 +155,8 @@ impl ServerFacts {
     }
 
     /// Records that the server has discarded data, although its process and its connection are the same.
-    pub(crate) fn has_thrown_data_away(&self) {
-        self.servers.may_have_other_data(self.node());
+    pub(crate) fn on_data_discarded(&self) {
+        self.servers.on_possible_data_change(self.node());
     }
 
     /// Returns how long the node abstains after `at`, if it does.
@@ -181,7 +181,7 @@ impl ServerFacts {
     }
 
     /// Records that the name of the node leads to another server, and that the connection to this one has ended.
-    pub(crate) fn was_left(&self) {
+    pub(crate) fn on_server_left(&self) {
         self.servers.leave(&self.address, self.node());
     }
 
@@ -217,7 +217,7 @@ impl ServerFacts {
 
     /// Like [`told`](Self::told), for a reply that was `received` among the many replies of a handshake. It is slower than a short one; the
     /// next ballot requests a short one.
-    pub(crate) fn told_first(&self, received: Instant, time: Duration, sent: Instant) {
+    pub(crate) fn record_handshake_time(&self, received: Instant, time: Duration, sent: Instant) {
         self.time_due.reset();
         self.step_check_due.done(received, FRESH);
         self.told_at(received, time, sent);
@@ -237,24 +237,24 @@ impl ServerFacts {
     }
 
     /// Returns `true` if the server must be queried for its time `now`. The caller then does so.
-    pub(crate) fn is_time_due(&self, now: Instant) -> bool {
+    pub(crate) fn try_begin_time_query(&self, now: Instant) -> bool {
         self.time_due.is_now(now, FRESH)
     }
 
     /// Returns `true` if a command that takes a lock must query the time of the server `now`: its clock was last compared too long ago. The
     /// caller then does so.
-    pub(crate) fn is_step_check_due(&self, now: Instant) -> bool {
+    pub(crate) fn try_begin_step_check(&self, now: Instant) -> bool {
         self.step_check_due.is_now(now, FRESH)
     }
 
     /// Returns `true` if the settings must be compared with other processes `now`. The caller then does so.
-    pub(crate) fn is_comparison_due(&self, now: Instant) -> bool {
+    pub(crate) fn try_begin_comparison(&self, now: Instant) -> bool {
         self.comparison_due.is_now(now, COMPARED_EVERY)
     }
 
     /// Returns the line of settings to leave at the server, and the previous line of this process to remove, if it differs. Returns `None`
     /// for a member of a cluster, where the key would move with its slot, and without settings to compare.
-    pub(crate) fn settings_to_leave(&self) -> Option<(String, Box<str>)> {
+    pub(crate) fn settings_to_store(&self) -> Option<(String, Box<str>)> {
         let line = self.servers.settings().filter(|_| !self.is_member())?;
         let before = self.left_settings().clone();
         let before = if *before == *line { Box::default() } else { before };
@@ -262,7 +262,7 @@ impl ServerFacts {
     }
 
     /// Records that the server has the `line` of this process, and the differing lines of `others`. This is logged from time to time.
-    pub(crate) fn has_left_settings(&self, line: String, others: &[OtherSettings]) {
+    pub(crate) fn on_settings_stored(&self, line: String, others: &[OtherSettings]) {
         let now = self.now();
         self.comparison_due.done(now, COMPARED_EVERY);
         *self.left_settings() = line.into();
@@ -275,7 +275,7 @@ impl ServerFacts {
     }
 
     /// Records that the user may not leave the settings at the server.
-    pub(crate) fn refuses_settings(&self) {
+    pub(crate) fn on_settings_refused(&self) {
         self.comparison_due.done(self.now(), COMPARISON_REFUSED);
     }
 
@@ -290,18 +290,18 @@ impl ServerFacts {
     }
 
     /// Records the new receipt of this process in the data of the server.
-    pub(crate) fn has_left_receipt(&self, marker: Marker) {
-        self.servers.has_left_receipt(&self.address, marker);
+    pub(crate) fn on_receipt_stored(&self, marker: Marker) {
+        self.servers.on_receipt_stored(&self.address, marker);
     }
 
     /// Records that the server no longer writes every command to disk.
-    pub(crate) fn is_not_durable(&self) {
-        self.servers.is_not_durable(&self.address);
+    pub(crate) fn record_not_durable(&self) {
+        self.servers.record_not_durable(&self.address);
     }
 
     /// Records that the user may not query the time of the server. Our clock is used in its place. It is queried again on the next
     /// connection: the server logs each refusal.
-    pub(crate) fn tells_no_time(&self, now: Instant) {
+    pub(crate) fn on_time_refused(&self, now: Instant) {
         self.time_due.done(now, Duration::MAX);
         self.step_check_due.done(now, Duration::MAX);
         self.clock().untold();
@@ -333,8 +333,8 @@ mod tests {
     const TIME: Duration = Duration::from_secs(1_800_000_000);
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_told_on_one_connection_proves_nothing_on_the_next() {
-        let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+    async fn time_from_one_connection_proves_no_claim_on_the_next() {
+        let servers = Environment::for_single_node(ManagerId::random(), Clock::tokio()).servers;
         let facts = ServerFacts::new("node", servers);
         // No time is earlier than the origin of the clock.
         advance(CLAIM).await;
@@ -372,7 +372,7 @@ mod tests {
         fn drifting(drift_ppm: i32, [there, back]: [u64; 2]) -> Self {
             let ([there, back], origin) = ([there, back].map(Duration::from_micros), tokio::time::Instant::now());
             let clock = Clock::Tokio { origin, error: ClockError { drift_ppm, skew_ms: 0 } };
-            let servers = Environment::of_lone_node(ManagerId::random(), clock).servers;
+            let servers = Environment::for_single_node(ManagerId::random(), clock).servers;
             Self { facts: ServerFacts::new("node", Arc::clone(&servers)), servers, origin, there, back }
         }
 
@@ -381,7 +381,7 @@ mod tests {
         }
 
         /// Delivers the time of the server, with these additional delays in both directions.
-        async fn hears_the_time(&self, [there, back]: [u64; 2]) {
+        async fn deliver_time(&self, [there, back]: [u64; 2]) {
             let sent = self.facts.now();
             advance(self.there + Duration::from_millis(there)).await;
             let time = self.time_there();
@@ -398,7 +398,7 @@ mod tests {
 
     /// Converts the time of a server to a ballot.
     fn in_ballots(time: Duration) -> u64 {
-        let clock = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+        let clock = Environment::for_single_node(ManagerId::random(), Clock::tokio()).servers;
         clock
             .ballots
             .believe(Believed::Servers(Ahead::new(i64::try_from(time.as_micros()).unwrap(), clock.clock.now())));
@@ -406,25 +406,25 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_hears_that_a_lock_is_free_draws_more_than_the_owner_before() {
+    async fn notified_waiter_draws_larger_ballot_than_previous_holder() {
         let paths = [[50, 50], [5000, 200], [200, 5000], [40_000, 40_000], [90, 30]];
         let processes = paths.map(Process::new);
         // The first replies were slow, in one direction or the other: the server was frozen, or the process.
         for (process, slow) in processes.iter().zip([[0, 0], [10_000, 0], [0, 20], [0, 0], [300, 0]]) {
-            process.hears_the_time(slow).await;
-            process.hears_the_time([0, 0]).await;
+            process.deliver_time(slow).await;
+            process.deliver_time([0, 0]).await;
         }
         let mut accepted = 0;
         for turn in 0..200 {
             let owner = &processes[(turn * turn + turn / 5) % 5];
             if turn % 7 == 0 {
                 for process in &processes {
-                    process.hears_the_time([turn as u64 * 30, 0]).await;
-                    process.hears_the_time([0, turn as u64]).await;
+                    process.deliver_time([turn as u64 * 30, 0]).await;
+                    process.deliver_time([0, turn as u64]).await;
                 }
                 // An old reply has less weight.
                 for process in &processes {
-                    process.hears_the_time([0, 0]).await;
+                    process.deliver_time([0, 0]).await;
                 }
             }
             // The message that the lock is free was on its way when the process's last ballots were accepted.
@@ -438,14 +438,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_drawn_is_never_ahead_of_the_server() {
+    async fn drawn_ballot_is_never_ahead_of_the_server_clock() {
         for drift_ppm in [-100, 0, 100] {
             let process = Process::drifting(drift_ppm, [50, 50]);
             for pause in [0, 1, 60, 3600, 24 * 3600] {
                 // The first reply is slow in one direction, and the next one in the other.
-                process.hears_the_time([3000, 0]).await;
+                process.deliver_time([3000, 0]).await;
                 process.draws();
-                process.hears_the_time([0, 3000]).await;
+                process.deliver_time([0, 3000]).await;
                 advance(Duration::from_secs(pause)).await;
                 process.draws();
             }
@@ -453,14 +453,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_is_asked_for_its_time_when_it_has_not_told_it_for_long() {
+    async fn server_time_is_requested_when_the_last_one_is_old() {
         let process = Process::new([0, 0]);
-        let is_due = || process.facts.is_time_due(process.facts.now());
+        let is_due = || process.facts.try_begin_time_query(process.facts.now());
         assert_eq!([is_due(), is_due()], [true, false], "it is asked once");
-        process.hears_the_time([0, 0]).await;
+        process.deliver_time([0, 0]).await;
         advance(FRESH / 2).await;
         assert!(!is_due());
-        process.hears_the_time([0, 0]).await;
+        process.deliver_time([0, 0]).await;
         advance(FRESH).await;
         assert_eq!([is_due(), is_due()], [true, false]);
         advance(FRESH).await;
@@ -468,47 +468,47 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn command_that_takes_a_lock_asks_for_a_time_that_is_too_old() {
+    async fn acquire_requests_the_server_time_when_the_last_one_is_old() {
         let process = Process::new([0, 0]);
-        let is_due = || process.facts.is_step_check_due(process.facts.now());
-        process.facts.told_first(process.facts.now(), process.time_there(), process.facts.now());
+        let is_due = || process.facts.try_begin_step_check(process.facts.now());
+        process.facts.record_handshake_time(process.facts.now(), process.time_there(), process.facts.now());
         assert!(!is_due(), "the handshake has told it");
         advance(FRESH / 2).await;
-        process.hears_the_time([0, 0]).await;
+        process.deliver_time([0, 0]).await;
         advance(FRESH / 2).await;
         assert!(!is_due(), "a renewal has told it");
         advance(FRESH / 2).await;
         assert_eq!([is_due(), is_due()], [true, false], "it is asked once");
         advance(FRESH).await;
         assert!(is_due(), "it has not answered");
-        process.facts.tells_no_time(process.facts.now());
+        process.facts.on_time_refused(process.facts.now());
         advance(100 * FRESH).await;
         assert!(!is_due(), "it may not be asked");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_may_not_be_asked_counts_as_if_it_showed_our_time() {
+    async fn server_that_denies_its_time_counts_with_local_time() {
         let process = Process::new([0, 0]);
         assert_eq!(process.servers.ballots.draw(7), None);
-        process.facts.tells_no_time(process.facts.now());
+        process.facts.on_time_refused(process.facts.now());
         advance(100 * FRESH).await;
-        assert!(!process.facts.is_time_due(process.facts.now()), "nor is it asked again");
+        assert!(!process.facts.try_begin_time_query(process.facts.now()), "nor is it asked again");
         let ours = Duration::from_micros(process.servers.clock.wall_micros());
         assert_eq!(process.servers.ballots.draw(7).unwrap().number, in_ballots(ours));
         // The next connection may allow it.
         for _ in 0..2 {
             let now = process.facts.now();
-            process.facts.told_first(now, process.time_there(), now);
+            process.facts.record_handshake_time(now, process.time_there(), now);
             let number = process.servers.ballots.draw(8).unwrap().number;
             assert!(number.abs_diff(in_ballots(process.time_there())) <= 1, "{number}");
-            assert!(process.facts.is_time_due(now), "a short answer is sooner here");
-            process.facts.tells_no_time(now);
+            assert!(process.facts.try_begin_time_query(now), "a short answer is sooner here");
+            process.facts.on_time_refused(now);
         }
     }
 
     /// Two members answer soon, and are not a majority of three nodes.
     #[tokio::test(start_paused = true)]
-    async fn the_members_of_a_cluster_are_one_node() {
+    async fn round_trips_of_cluster_members_count_as_one_node() {
         let caution = Caution { after_restart: AfterRestart::Trust, rules: Rules::default() };
         let servers = Arc::new(ServerRegister::new(Clock::tokio(), caution, Quorum::of(3, 0), 0.01));
         let member = |address| ServerFacts::of_member(address, "cluster", Arc::clone(&servers));
@@ -522,13 +522,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_member_proves_a_claim_on_channels_of_its_own_alone() {
-        let servers = Environment::of_lone_node(ManagerId::random(), Clock::tokio()).servers;
+    async fn cluster_member_proves_a_claim_only_on_its_own_channels() {
+        let servers = Environment::for_single_node(ManagerId::random(), Clock::tokio()).servers;
         advance(CLAIM).await;
         let claimed = Notice::Claimed(Claim { length: CLAIM, begun: TIME });
         let member = ServerFacts::of_member("member", "cluster", servers);
         for (are_own, expected) in [(false, false), (true, true), (false, false)] {
-            member.has_channels(are_own);
+            member.set_own_channels(are_own);
             member.told(TIME, member.now());
             assert_eq!(matches!(member.proven(claimed), Notice::Proven(_)), expected, "{are_own}");
         }

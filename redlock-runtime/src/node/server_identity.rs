@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_continued_or_replaced() {
+    fn replication_ids_show_whether_data_was_replaced() {
         let data = |[id, previous]: [&str; 2]| {
             let [id, previous] = [id, previous].map(|id| (!id.is_empty()).then(|| id.into()));
             DataSet { id, previous }

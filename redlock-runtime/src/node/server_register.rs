@@ -202,7 +202,7 @@ impl ServerRegister {
     /// Records that `marker` has the new receipt of this process in the data of the server at `address`. Nothing changes if another
     /// connection has left a receipt in the meantime or the last one was not found: the old receipt stays, and the data is not trusted
     /// after a restart.
-    pub(crate) fn has_left_receipt(&self, address: &str, marker: Marker) {
+    pub(crate) fn on_receipt_stored(&self, address: &str, marker: Marker) {
         let mut known = self.known_mut();
         let stored = known.get_mut(address).and_then(|known| known.marker.as_mut());
         if let Some(stored) = stored.filter(|stored| stored.id == marker.id && marker.follows == Some(stored.receipt)) {
@@ -212,14 +212,14 @@ impl ServerRegister {
 
     /// Records that the server at `address` no longer writes every command to disk. It may lose commands in its next restart, even if its
     /// settings are changed again.
-    pub(crate) fn is_not_durable(&self, address: &str) {
+    pub(crate) fn record_not_durable(&self, address: &str) {
         if let Some(known) = self.known_mut().get_mut(address) {
             known.is_durable = false;
         }
     }
 
     /// Records that leases of length `ttl` may be granted.
-    pub(crate) fn lease_of(&self, ttl: Duration) {
+    pub(crate) fn record_lease_length(&self, ttl: Duration) {
         let millis = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
         // Nearly always it is not longer than before, and a load is cheap.
         if self.longest_lease.load(Ordering::Relaxed) < millis {
@@ -305,14 +305,14 @@ impl ServerRegister {
         let is_unchanged = known.get(address).zip(identity).is_some_and(|(before, now)| is_unchanged(before, now));
         drop(known);
         if !is_unchanged {
-            self.may_have_other_data(node);
+            self.on_possible_data_change(node);
         }
     }
 
     /// Records that `node`, or a part of it, may have other data than before. It is taught all known fencing numbers.
-    pub(crate) fn may_have_other_data(&self, node: &str) {
+    pub(crate) fn on_possible_data_change(&self, node: &str) {
         if self.rules().apply(Rule::ReturningNodesLearnNumbers) {
-            self.owed_numbers.has_other_data(node);
+            self.owed_numbers.record_data_change(node);
         }
     }
 
@@ -327,7 +327,7 @@ impl ServerRegister {
     ///
     /// # Errors
     /// [`NodeError::SameServer`] if another node is that cluster. The register is then unchanged.
-    pub(crate) fn is_cluster<'a>(
+    pub(crate) fn register_cluster<'a>(
         &self,
         node: &str,
         ids: impl Iterator<Item = &'a str> + Clone,
@@ -411,7 +411,7 @@ impl ServerRegister {
 
     /// Records that the parts of `node` are at the addresses for which `are_there` returns `true`. Other parts are forgotten when every
     /// lease that they may have granted has ended.
-    pub(crate) fn parts_are(&self, node: &str, are_there: impl Fn(&str) -> bool) {
+    pub(crate) fn retain_parts(&self, node: &str, are_there: impl Fn(&str) -> bool) {
         let (now, longest) = (self.clock.now(), self.longest_lease());
         self.known_mut().retain(|address, known| {
             let is_there = *known.node != *node || are_there(address);
@@ -424,7 +424,7 @@ impl ServerRegister {
     }
 
     /// Returns the time until which grants of an unreachable server may still be leases, if this matters.
-    pub(crate) fn leases_of_the_lost_end(&self) -> Option<Instant> {
+    pub(crate) fn lost_leases_end(&self) -> Option<Instant> {
         self.distrusts().then(|| self.clock.now().after(self.longest_lease()))
     }
 
@@ -490,8 +490,8 @@ mod tests {
     fn servers(after_restart: AfterRestart) -> ServerRegister {
         let caution = Caution { after_restart, rules: Rules::default() };
         let servers = ServerRegister::new(Clock::tokio(), caution, Quorum::of(3, 0), 0.01);
-        servers.lease_of(TTL);
-        servers.lease_of(TTL / 2);
+        servers.record_lease_length(TTL);
+        servers.record_lease_length(TTL / 2);
         servers
     }
 
@@ -539,7 +539,7 @@ mod tests {
             servers.connected("a", "a", marked("1", OLD, 1)).unwrap();
             assert!(servers.is_durable("a"));
             if is_changed {
-                servers.is_not_durable("a");
+                servers.record_not_durable("a");
             }
             assert_eq!(servers.is_durable("a"), !is_changed);
             let left = servers.left("a", marked("2", 0, 2));
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn line_of_settings_has_the_nodes_once_all_markers_are_known() {
+    async fn settings_line_lists_nodes_once_all_markers_are_known() {
         let servers = servers(AfterRestart::Abstain);
         assert_eq!(servers.settings(), None);
         servers.compare_settings(0, TTL);
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_abstains_over_further_connections() {
+    async fn abstention_lasts_across_reconnects() {
         let servers = servers(AfterRestart::Abstain);
         servers.connected("a", "a", identity("1", OLD, false)).unwrap();
         assert_eq!(servers.left("a", marked("2", 0, 1)), Ok(Some(WINDOW)));
@@ -574,7 +574,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_same_server_and_an_old_one_vote_at_once() {
+    async fn unchanged_or_long_running_server_votes_at_once() {
         let abstaining = servers(AfterRestart::Abstain);
         for identity in [None, identity("1", OLD, false), None, identity("1", OLD + 9, false)] {
             assert_eq!(abstaining.left("a", identity.clone()), Ok(None), "{identity:?}");
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_young_server_abstains_if_a_quorum_is_older_or_unknown() {
+    async fn young_server_abstains_if_a_quorum_is_older_or_unknown() {
         let servers = servers(AfterRestart::Abstain);
         assert_eq!(servers.left("a", identity("1", 5, false)), rest_after(4), "the others may be older");
         assert_eq!(servers.left("b", identity("2", OLD, false)), Ok(None));
@@ -600,7 +600,7 @@ mod tests {
 
     /// All start times of servers in a cold start, all times of one restart without data, and all sets of reached nodes.
     #[tokio::test(start_paused = true)]
-    async fn one_restart_after_a_cold_start_is_not_trusted_and_a_cold_start_does_not_wait() {
+    async fn restart_after_cold_start_abstains_and_cold_start_does_not() {
         const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
         let starts = || (0..=SAME_START.as_secs()).flat_map(|start| [11, 12, 30].map(move |running| (start, running)));
         for (nodes, (last_start, running)) in
@@ -614,8 +614,8 @@ mod tests {
                 let now = last_start + running + 3;
                 for (node, name) in NAMES.iter().enumerate().take(nodes).filter(|(node, _)| reached & 1 << node != 0) {
                     let uptime = if node < nodes / 2 { now } else { now - last_start };
-                    cold.lease_of(4 * TTL);
-                    restarted.lease_of(4 * TTL);
+                    cold.record_lease_length(4 * TTL);
+                    restarted.record_lease_length(4 * TTL);
                     cold.connected(name, name, identity(name, uptime, true)).unwrap();
                     let uptime = if node == 0 { 3 } else { uptime };
                     restarted.connected(name, name, identity(name, uptime, true)).unwrap();
@@ -637,7 +637,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn data_that_is_replaced_is_noticed() {
+    async fn replaced_data_is_detected() {
         let servers = servers(AfterRestart::Abstain);
         servers.connected("a", "a", identity("1", OLD, false)).unwrap();
         let kept =
@@ -653,7 +653,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_replica_abstains_when_it_is_promoted() {
+    async fn promoted_replica_abstains() {
         let servers = servers(AfterRestart::Abstain);
         let replica = identity("1", OLD, false).unwrap();
         servers.is_replica("a", "a", replica.clone());
@@ -667,7 +667,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_counts_under_one_address() {
+    async fn server_counts_under_one_address_only() {
         let servers = servers(AfterRestart::Abstain);
         servers.connected("a", "a", identity("1", OLD, false)).unwrap();
         let twin = Err(NodeError::SameServer("a".into()));
@@ -684,7 +684,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_part_that_is_gone_is_remembered_for_as_long_as_its_leases_may_last() {
+    async fn removed_shard_is_remembered_for_the_max_lease() {
         let servers = servers(AfterRestart::Abstain);
         for part in ["gone", "there"] {
             servers.connected(part, "cluster", identity(part, OLD, false)).unwrap();
@@ -692,7 +692,7 @@ mod tests {
         }
         servers.connected("server", "server", identity("server", OLD, false)).unwrap();
         let parts = || {
-            servers.parts_are("cluster", |address| address == "there");
+            servers.retain_parts("cluster", |address| address == "there");
             let mut known: Vec<_> = servers.known().keys().map(ToString::to_string).collect();
             known.sort();
             known

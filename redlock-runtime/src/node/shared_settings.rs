@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn line_has_every_setting_that_is_known() {
+    fn settings_line_has_every_known_setting() {
         assert_eq!(settings(1).line(None), "n=1 q=1 d=0 restart=trust");
         assert_eq!(settings(3).line(None), "n=3 q=2 d=0 restart=abstain ttl=60000");
         let careful = SharedSettings { after_restart: AfterRestart::Abstain, ..settings(1) };
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_have_the_names_of_the_settings() {
+    fn different_settings_are_listed_by_name() {
         let ours = settings(3).line(Some(markers(["a", "b", "c"])));
         let longer = SharedSettings { max_ttl: Duration::from_secs(61), ..settings(3) };
         let forgetful = SharedSettings { tolerated_data_loss: 1, quorum: Quorum::of(3, 1), ..settings(3) };
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_other_programs_are_escaped_and_short() {
+    fn foreign_settings_text_is_escaped_and_shortened() {
         let hostile = [b"n=9\nERROR made up \x1b[2J\xff ".as_slice(), &[b'x'; 1000]].concat();
         let other = OtherSettings::compare(&hostile, &settings(3).line(None)).unwrap();
         assert!(other.theirs.chars().count() < 400 && other.theirs.contains(r"\u000aERROR"), "{other:?}");

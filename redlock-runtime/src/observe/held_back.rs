@@ -57,7 +57,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     #[test]
-    fn what_is_held_back_is_told_later_and_everything_else_at_once() {
+    fn delayed_events_are_written_later_and_others_at_once() {
         let told = Arc::new(Mutex::new(Vec::new()));
         let tell = |what: &'static str| {
             let told = Arc::clone(&told);

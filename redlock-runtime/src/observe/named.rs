@@ -66,7 +66,7 @@ mod tests {
     use crate::observe::Redaction;
 
     #[test]
-    fn a_redacted_key_is_its_template_or_a_hash() {
+    fn redacted_key_is_its_template_or_a_hash() {
         let key = LockKey::from("order:4711");
         let told = |key: &LockKey, redaction, template| {
             let (key, mode) = (RedactedKey::new(key, redaction), Mode::Exclusive);

@@ -40,14 +40,14 @@ impl Path {
 }
 
 /// Returns `true` if a subscriber records spans. Without a subscriber, this is a load and a comparison.
-pub(crate) fn are_wanted() -> bool {
+pub(crate) fn spans_enabled() -> bool {
     tracing::span_enabled!(target: TARGET, Level::DEBUG)
 }
 
 /// Returns `true` if a subscriber records the outcome of each call, by spans or by events. Without a subscriber, this is a load and
 /// a comparison.
-pub(crate) fn calls_are_wanted() -> bool {
-    are_wanted() || tracing::event_enabled!(target: TARGET, Level::DEBUG)
+pub(crate) fn calls_enabled() -> bool {
+    spans_enabled() || tracing::event_enabled!(target: TARGET, Level::DEBUG)
 }
 
 /// Opens the span of a call that acquires a lock.

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_often_is_told_once_with_a_count() {
+    fn frequent_event_is_logged_once_with_a_count() {
         let (throttle, second) = (Throttle::default(), Duration::from_secs(1));
         let at = |millis| throttle.times(Instant::from_origin(Duration::from_millis(millis)), second);
         assert_eq!([0, 1, 500, 999, 1000, 1001, 5000].map(at), [Some(1), None, None, None, Some(4), None, Some(2)]);

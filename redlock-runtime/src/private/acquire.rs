@@ -98,7 +98,7 @@ mod tests {
     use crate::{LockRequest, Mode};
 
     #[test]
-    fn a_request_knows_the_attribute_that_it_comes_from() {
+    fn request_of_attribute_keeps_its_site() {
         static SITE: Site = Site::new("order:{id}", "shop::orders", "src/orders.rs", 7);
         let site = &SITE;
         let request = request(key_of(format_args!("order:{}", 12)), Settings::of(site));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_the_modes_that_the_attribute_says() {
+    fn list_of_keys_has_the_modes_of_the_attribute() {
         static SITE: Site = Site::new("a + b", "shop::config", "src/config.rs", 3);
         let all = [
             private::key(format_args!("a")).shared(),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_has_the_mode_that_the_attribute_says() {
+    fn request_has_the_mode_of_the_attribute() {
         static SITE: Site = Site::new("config", "shop::config", "src/config.rs", 3);
         let mode = |settings| request(key_of(format_args!("config")), settings).mode;
         assert_eq!(mode(Settings::of(&SITE)), Mode::Exclusive);

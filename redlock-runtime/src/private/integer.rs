@@ -52,7 +52,7 @@ mod tests {
     use std::num::NonZero;
 
     #[test]
-    fn the_format_is_that_of_the_number() {
+    fn integer_is_formatted_like_its_number() {
         let id = NonZero::<u16>::MAX;
         assert_eq!(
             format!("{:08}-{:x}-{:#010X}", integer(&7), integer(&&255_u8), integer(&id)),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_the_segment_that_a_path_makes_of_it() {
+    fn value_is_escaped_like_a_path_segment() {
         for value in HOSTILE {
             assert_eq!(format!("/{}", part(value).segment()), LockPath::of([value]).as_str());
             // A value that is written in pieces.
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn values_in_one_segment_are_kept_apart() {
+    fn values_in_one_segment_are_unambiguous() {
         let mut seen = std::collections::HashMap::new();
         let values = HOSTILE.into_iter().chain(["-", "a-", "-a", "%2D"]);
         for (left, right) in values.clone().flat_map(|left| values.clone().map(move |right| (left, right))) {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_keeps_its_segments() {
+    fn subpath_keeps_its_segments() {
         let table = [
             ("a/b", "/T/a/b"),
             ("/a/b", "/T/a/b"),

@@ -56,7 +56,7 @@ impl FencingToken {
     const SEQUENCE_BITS: u32 = 14;
 
     /// Returns the token of call `sequence` under the given number of the nodes; `None` if the number has no further tokens.
-    pub(crate) const fn of_call(number: u64, sequence: u32) -> Option<Self> {
+    pub(crate) const fn for_call(number: u64, sequence: u32) -> Option<Self> {
         let is_valid = sequence >> Self::SEQUENCE_BITS == 0;
         if is_valid { Some(Self((number << Self::SEQUENCE_BITS) | sequence as u64)) } else { None }
     }
@@ -129,18 +129,18 @@ mod tests {
     use crate::time::ballot_clock::Ballot;
 
     #[test]
-    fn tokens_sort_by_number_and_then_by_sequence_and_fit_a_signed_column() {
+    fn fencing_tokens_sort_by_number_then_sequence_and_fit_in_an_i64() {
         let (last, sequence) = (Ballot::NUMBERS.end - 1, (1 << FencingToken::SEQUENCE_BITS) - 1);
         let parts = [(1, 0), (1, 1), (1, sequence), (2, 0), (last, sequence)];
-        let tokens = parts.map(|(number, sequence)| FencingToken::of_call(number, sequence).unwrap());
+        let tokens = parts.map(|(number, sequence)| FencingToken::for_call(number, sequence).unwrap());
         assert!(tokens.is_sorted_by(|a, b| a < b));
         assert_eq!(tokens.map(u64::from), [0x4000, 0x4001, 0x7fff, 0x8000, i64::MAX as u64]);
-        assert_eq!([sequence + 1, u32::MAX].map(|sequence| FencingToken::of_call(1, sequence)), [None; 2]);
+        assert_eq!([sequence + 1, u32::MAX].map(|sequence| FencingToken::for_call(1, sequence)), [None; 2]);
     }
 
     #[test]
-    fn the_text_is_the_number_and_nothing_else_is() {
-        let token = FencingToken::of_call(7, 3).unwrap();
+    fn text_of_a_fencing_token_is_exactly_its_number() {
+        let token = FencingToken::for_call(7, 3).unwrap();
         assert_eq!((token.to_string().as_str(), format!("{token:>8}").as_str()), ("114691", "  114691"));
         assert_eq!("114691".parse::<FencingToken>().unwrap(), token);
         for wrong in ["", "+1", "-1", "01", " 1", "1.0", "0x1", "18446744073709551616"] {
@@ -152,7 +152,7 @@ mod tests {
     #[cfg(feature = "serde")]
     #[test]
     fn serde_writes_and_reads_the_number() {
-        for token in [FencingToken::first(1), FencingToken::of_call(7, 3).unwrap(), FencingToken(i64::MAX as u64)] {
+        for token in [FencingToken::first(1), FencingToken::for_call(7, 3).unwrap(), FencingToken(i64::MAX as u64)] {
             let json = serde_json::to_string(&token).unwrap();
             assert_eq!(json, token.to_string());
             assert_eq!(serde_json::from_str::<FencingToken>(&json).unwrap(), token);

@@ -91,7 +91,7 @@ pub(crate) struct UsageTable(Box<[[(u64, KeyUsage); WAYS]]>);
 
 impl UsageTable {
     /// Creates a table for the given number of keys.
-    pub(crate) fn of_keys(keys: usize) -> Self {
+    pub(crate) fn with_key_count(keys: usize) -> Self {
         Self(std::iter::repeat_n(<[_; WAYS]>::default(), keys.div_ceil(WAYS)).collect())
     }
 
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_kept_where_calls_follow_each_other_quickly() {
+    fn key_lingers_if_calls_follow_each_other_quickly() {
         let mut habit = KeyUsage::default();
         let table = [(0, false), (2001, false), (4001, true), (4002, true), (6003, false), (6004, true)];
         for (millis, is_kept) in table {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recall_that_did_not_pay_blocks_for_twice_as_long_each_time_and_asks_for_more_touches() {
+    fn useless_linger_blocks_the_key_for_twice_as_long_each_time() {
         let (mut habit, mut now) = (KeyUsage::default(), 0);
         for (blocked_for, needed) in [(2, 8), (4, 32), (8, 64), (16, 64), (32, 64), (64, 64), (64, 64)] {
             habit.recalled(has_paid(PAYS_FROM - 1), at(now));
@@ -167,8 +167,8 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_meet_displace_the_one_that_was_used_least_lately_and_never_one_that_is_blocked() {
-        let (mut habits, ways) = (UsageTable::of_keys(2 * WAYS), u64::try_from(WAYS).unwrap());
+    fn least_recently_used_key_is_evicted_unless_it_is_blocked() {
+        let (mut habits, ways) = (UsageTable::with_key_count(2 * WAYS), u64::try_from(WAYS).unwrap());
         // Even hashes collide in one set. A key is kept with its second release, if it was not forgotten in between.
         let is_kept = |habits: &mut UsageTable, hash, now| habits.of(hash, at(now)).unwrap().released(at(now));
         for now in [0, 10] {
@@ -182,11 +182,11 @@ mod tests {
         }
         assert!(habits.of(200, at(31)).is_none() && habits.of(5, at(31)).is_some(), "all are blocked");
         assert!(habits.of(200, at(2031)).is_some());
-        assert!(UsageTable::of_keys(0).of(4, at(0)).is_none());
+        assert!(UsageTable::with_key_count(0).of(4, at(0)).is_none());
     }
 
     #[test]
-    fn the_breaker_opens_when_recalled_locks_have_saved_too_little() {
+    fn linger_backoff_starts_when_reclaimed_locks_have_saved_too_little() {
         // Number of reuses of the locks of three consecutive recalls, and the recall that opens the breaker.
         let table = [
             ([0, 0, 0], Some(64)),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_that_is_used_all_the_time_does_not_hide_that_all_others_are_kept_in_vain() {
+    fn one_busy_key_does_not_prevent_the_linger_backoff() {
         let mut breaker = LingerBackoff::default();
         let opened =
             (1..=64).find(|recall| breaker.recalled(if *recall % 16 == 0 { u32::MAX } else { 0 }, at(0)).is_some());

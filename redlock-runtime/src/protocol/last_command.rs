@@ -76,7 +76,7 @@ impl LastCommand {
 
     /// Creates a release of a token that this process does not know: its call has ended, its release was lost, or
     /// others have made it up.
-    pub(crate) fn of_unknown_token(now: Instant) -> Self {
+    pub(crate) fn for_unknown_token(now: Instant) -> Self {
         Self { is_stray: true, ..Self::release(CLAIM, QUEUE_EXPIRY, now) }
     }
 
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_error_settles_anything() {
+    fn only_answers_of_an_executed_command_are_conclusive() {
         let table = [
             (Ok(Reply::Released), true),
             (Ok(Reply::NotOwner), true),
@@ -156,8 +156,8 @@ mod tests {
     }
 
     #[test]
-    fn stray_release_is_not_repeated_after_an_error_that_stays() {
-        let stray = LastCommand::of_unknown_token(Instant::from_origin(Duration::ZERO));
+    fn stray_release_is_not_repeated_after_a_permanent_error() {
+        let stray = LastCommand::for_unknown_token(Instant::from_origin(Duration::ZERO));
         let table = [
             (Ok(Reply::NotOwner), Settlement::Settled),
             (Err(NodeError::Refused("NOPERM this user has no permissions".into())), Settlement::Settled),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_kept_until_its_end_and_then_given_back() {
+    fn window_is_kept_until_its_end_and_then_released() {
         let at = |seconds| Instant::from_origin(Duration::from_secs(seconds));
         let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
         let mut last = LastCommand::release(second, second, at(0)).keeping(minute, at(0));

@@ -35,7 +35,7 @@ pub(crate) fn provable(ttl: Duration, drift_factor: f64) -> Duration {
 }
 
 /// Returns the shortest `ttl`, in whole milliseconds, with which a lease is provable for `time`.
-pub(crate) fn that_proves(time: Duration, drift_factor: f64) -> Duration {
+pub(crate) fn min_ttl_to_prove(time: Duration, drift_factor: f64) -> Duration {
     let (drift, one) = (EXPIRY_PRECISION, Duration::from_millis(1));
     let ttl = whole_millis((time + drift).div_f64(1.0 - drift_factor));
     // The division may have rounded down.
@@ -69,11 +69,11 @@ mod tests {
     }
 
     #[test]
-    fn a_ttl_that_proves_a_time_is_the_shortest() {
+    fn ttl_for_a_provable_time_is_minimal() {
         for factor in [0.0, 0.01, 0.1] {
             for micros in (0..100_000).step_by(37).chain([29_697_999_999, 3_600_000_000]) {
                 let time = Duration::from_micros(micros);
-                let ttl = that_proves(time, factor);
+                let ttl = min_ttl_to_prove(time, factor);
                 assert_eq!(ttl, whole_millis(ttl));
                 assert!(provable(ttl, factor) >= time, "{ttl:?} proves less than {time:?}");
                 let less = ttl.saturating_sub(Duration::from_millis(2));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_milliseconds_are_never_less() {
+    fn rounding_to_whole_milliseconds_never_shortens() {
         for (nanos, millis) in [(0, 0), (1, 1), (999_999, 1), (1_000_000, 1), (1_000_001, 2), (2_500_000_000, 2500)] {
             assert_eq!(whole_millis(Duration::from_nanos(nanos)), Duration::from_millis(millis), "{nanos}");
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_free_when_the_qth_lease_of_others_ends() {
+    fn lock_is_free_when_the_qth_lease_of_other_holders_ends() {
         let table: [(&[Option<u64>], Option<u64>); 7] = [
             (&[None], None),
             (&[Some(5)], Some(5)),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ttl_below_the_drift_proves_nothing() {
+    fn ttl_below_the_drift_proves_nothing() {
         // A peer wraps around to 1.8e19 milliseconds here.
         assert_eq!(provable(Duration::from_millis(1), 0.01), Duration::ZERO);
         assert_eq!(provable(Duration::from_secs(1), 0.01), Duration::from_millis(988));

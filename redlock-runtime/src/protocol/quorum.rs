@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn any_two_quorums_share_a_node_that_forgets_nothing() {
+    fn any_two_quorums_share_a_node_without_data_loss() {
         for nodes in 1..=9 {
             for forgetful in 0..nodes {
                 let quorum = Quorum::of(nodes, forgetful);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quorum_is_refused_when_those_that_may_come_back_are_too_few() {
+    fn quorum_is_refused_if_too_few_nodes_can_recover() {
         use NodeError::{Disconnected, Refused, Replica};
         let refused = |code: &str| Refused(code.into());
         let table = [
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raised_quorum_is_lost_sooner() {
+    fn raised_quorum_is_lost_sooner() {
         let quorum = Quorum::of(5, 2);
         let table = [
             (Tally { granted: 3, open: 2, ..Tally::default() }, Verdict::Open),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts() {
+    fn verdict_follows_from_the_tally_of_answers() {
         use Verdict::{Contended, Open, OutOfReach, Reached};
         // (open, granted, taken, failed)
         let table = [

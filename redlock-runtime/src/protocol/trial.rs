@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn it_passes_at_a_well_node_and_leaves_nothing() {
+    fn trial_passes_on_a_healthy_node_and_leaves_nothing() {
         for listeners in [0, 1] {
             let (outcome, is_left) = outcome(listeners, |_, answer| answer);
             assert_eq!(outcome, Outcome { is_handed_over: listeners == 1, ..Outcome::default() });
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_step_that_fails_is_told_and_fencing_apart() {
+    fn trial_reports_the_first_failed_step_and_fencing_separately() {
         let refused = || Err(NodeError::Refused("NOPERM".into()));
         let fail = |failing: &'static [Step]| {
             let (outcome, _) = outcome(1, move |step, answer| if failing.contains(&step) { refused() } else { answer });
@@ -222,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_to_the_step_fails_it() {
+    fn unexpected_reply_fails_the_trial_step() {
         let (outcome, _) = outcome(1, |step, answer| if step == Step::Take { Ok(Reply::Taken) } else { answer });
         assert_eq!(outcome.failed, Some((Step::Take, Ok(Reply::Taken))));
     }
 
     #[test]
-    fn its_name_is_below_the_namespace_and_nobody_elses() {
+    fn trial_key_is_unique_and_below_the_namespace() {
         let trial = trial();
         let name = trial.key().name();
         assert!(name.starts_with("shop:redlock:check:") && name.ends_with(trial.first.token.as_str()), "{name}");

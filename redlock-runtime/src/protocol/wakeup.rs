@@ -102,7 +102,7 @@ mod tests {
     use crate::time::token_clock::TokenTime;
 
     #[test]
-    fn wakeups_are_parsed_whatever_the_key_and_nothing_else_is() {
+    fn wakeups_with_any_key_are_parsed_and_malformed_ones_are_not() {
         let token = |counter| OwnerToken::new(ManagerId::random(), TokenTime::new(1, counter));
         let (token, by) = (token(0), token(1));
         for key in ["order:7", "", " a b\n", "granted x"] {

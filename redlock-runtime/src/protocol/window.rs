@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_lies_around_a_multiple_of_the_period_or_begins_where_it_is_told() {
+    fn window_is_centered_on_a_period_multiple_or_begins_as_configured() {
         let from = |start| WINDOWS.beginning_at(millis(start));
         let table = [
             (WINDOWS, 0, 0, 450_000),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_too_large() {
+    fn extreme_times_do_not_overflow() {
         for windows in [WINDOWS, WINDOWS.beginning_at(Duration::MAX), Windows::around_multiples(Duration::MAX)] {
             for time in [Duration::ZERO, Duration::MAX] {
                 let window = windows.at(time);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_in_the_middle() {
+    fn median_of_times_is_the_middle_value() {
         let table: [(&[u64], Option<u64>); 6] = [
             (&[], None),
             (&[7], Some(7)),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_a_thousand_windows_runs_once_whenever_the_ticks_come() {
+    fn each_of_a_thousand_windows_runs_once_for_any_tick_jitter() {
         assert_eq!(not_once(WINDOWS, |random| random.i64(-200..=200)), 0, "around");
         assert_eq!(not_once(WINDOWS, |random| random.i64(0..=200)), 0, "all behind");
         assert_eq!(not_once(WINDOWS, |random| random.i64(-200..=0)), 0, "all ahead");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_begin_at_the_ticks_are_lost_or_run_twice() {
+    fn windows_that_begin_at_the_ticks_are_missed_or_run_twice() {
         let at_the_edge = WINDOWS.beginning_at(Duration::ZERO);
         assert_ne!(not_once(at_the_edge, |random| random.i64(-10..=10)), 0, "at the edge");
         assert_eq!(not_once(at_the_edge, |random| 450_000 + random.i64(-200..=200)), 0, "in the middle");

@@ -201,7 +201,7 @@ mod tests {
     use crate::time::token_clock::TokenTime;
 
     #[test]
-    fn text_of_a_token_is_not_foreign() {
+    fn token_text_is_not_a_foreign_break_target() {
         let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
         for text in [token.to_string(), format!("{token}+")] {
             assert_eq!(BreakOptions::foreign(&text), BreakOptions::new(token));

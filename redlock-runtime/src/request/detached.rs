@@ -170,7 +170,7 @@ mod tests {
     use crate::time::token_clock::TokenTime;
 
     #[test]
-    fn the_text_keeps_everything() {
+    fn detached_lock_text_round_trips() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
         for key in ["order:7", "two words", " ", "{order}\n9", "", "shared:7", "shared: 7"] {
             for mode in [Mode::Exclusive, Mode::Shared] {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exclusive_lock_has_the_text_of_versions_that_knew_no_other_and_a_shared_one_has_not() {
+    fn exclusive_detached_lock_has_the_old_text_and_a_shared_one_has_not() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
         let text = |mode| {
             DetachedLock::new(&Parts::single("order:7".into(), mode), token, Duration::from_secs(30)).to_string()
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn several_keys_and_paths_have_a_text_that_versions_of_one_key_refuse() {
+    fn detached_text_of_several_keys_is_refused_by_old_versions() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
         let hostile = ["a", "x1:a", "two words", "1:", "\u{1F512}\n", "{order}", "/{A}/C", "parts:1"];
         let requests = [
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn invalid_detached_lock_texts_are_refused() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 2));
         let others =
             ["order:7", "-1 order:7", "shared: order:7", "shared:-1 order:7", "Shared:30 order:7", "read:30 a"];
@@ -250,7 +250,7 @@ mod tests {
 
     #[cfg(feature = "serde")]
     #[test]
-    fn serde_writes_and_reads_the_text() {
+    fn detached_lock_round_trips_through_serde() {
         let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
         for key in ["order:7", "", "with a space", "\"quoted\"\n\u{1F512}"] {
             let detached = DetachedLock::new(&Parts::single(key.into(), Mode::Shared), token, Duration::from_secs(30));

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_placeholder_is_found_by_its_segment() {
+    fn invalid_placeholder_is_found_by_its_segment() {
         let (deep, long) = (["/a"; 17].concat(), format!("/{}", "a".repeat(1100)));
         let table = [
             ("/{tenant}", "/", Some("tenant"), "is empty"),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_empty_because_of_its_only_placeholder() {
+    fn empty_key_is_blamed_on_its_only_placeholder() {
         let empty = || LockKey::from("").check().unwrap_err();
         assert_eq!(blamed(empty(), "{order_id}", (0, 1)).placeholder(), Some("order_id"));
         assert_eq!(blamed(empty(), r#""\"{a}" + "{b}""#, (1, 2)).placeholder(), Some("b"));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sent_it_is_told_without_what_was_sent() {
+    fn invalid_key_reason_does_not_contain_the_value() {
         let found = blamed(LockPath::from("/secret/..").check().unwrap_err(), "/{tenant}/{dir:/}", (0, 1));
         assert_eq!(
             found.to_string(),

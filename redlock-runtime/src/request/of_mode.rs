@@ -40,13 +40,13 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_request_shows_that_it_is_shared() {
+    fn debug_of_request_shows_shared_mode() {
         assert!(format!("{:?}", LockRequest::shared("config")).contains("mode: Shared"));
         assert!(!format!("{:?}", LockRequest::shared("config").mode(Mode::Exclusive)).contains("mode"));
     }
 
     #[tokio::test]
-    async fn what_does_not_go_with_a_shared_lock_is_refused() {
+    async fn options_that_conflict_with_a_shared_lock_are_refused() {
         let manager = LockManager::in_memory();
         let shared = || LockRequest::shared("config");
         let table = [
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_manager_whose_locks_linger_keeps_no_shared_one() {
+    async fn shared_lock_does_not_linger_by_the_manager_default() {
         let manager = LockManager::builder().linger(SECOND).in_memory().unwrap();
         drop(manager.acquire(LockRequest::shared("config")).await.unwrap());
         drop(manager.acquire(LockRequest::shared("config").linger(Duration::ZERO)).await.unwrap());

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_of_the_request_is_that_of_parts_without_one() {
+    fn request_mode_applies_to_parts_without_a_mode() {
         let parts = || [LockPart::shared("a"), "b".into(), LockPart::path("/T/x").mode(Mode::Exclusive)];
         assert_eq!(
             names(&LockRequest::all(parts())),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_locked_together() {
+    fn invalid_combinations_of_keys_are_refused() {
         let many = |count: usize| LockRequest::all((0..count).map(|n| format!("k{n}")));
         let deep = |count: usize| LockRequest::all((0..count).map(|n| LockPath::from(format!("/{n}/b/c/d/e/f/g/h/i"))));
         let table = [
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fencing_token_orders_nothing_if_all_parts_are_shared() {
+    fn fencing_is_refused_if_all_parts_are_shared() {
         let fenced = |request: LockRequest| request.fencing().inner.parts("").unwrap_err().to_string();
         let parts = || [LockPart::shared("a"), "b".into()];
         assert!(fenced(LockRequest::all(parts()).mode(Mode::Shared)).contains("fencing"));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_in_whatever_form_is_that_key() {
+    fn single_key_in_any_form_is_equal_to_that_key() {
         let key = LockRequest::new("a").inner.parts("shop:").unwrap();
         for request in [LockRequest::all(["a"]), LockRequest::all(["a", "a"]), LockRequest::all([LockPart::key("a")])] {
             assert_eq!(request.inner.parts("shop:").unwrap(), key);

@@ -58,13 +58,13 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_request_shows_its_permits() {
+    fn debug_of_request_shows_its_permits() {
         assert!(format!("{:?}", LockRequest::new("export").permits(3)).contains("permits: 3"));
         assert!(!format!("{:?}", LockRequest::new("export")).contains("permits"));
     }
 
     #[tokio::test]
-    async fn what_does_not_go_with_permits_is_refused() {
+    async fn options_that_conflict_with_permits_are_refused() {
         let manager = LockManager::in_memory();
         let permits = || LockRequest::new("export").permits(2);
         let table = [
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn so_many_have_permits_and_each_applies_its_own_number() {
+    async fn permit_limit_is_that_of_each_request() {
         let manager = LockManager::in_memory();
         let with = |permits| LockRequest::new("export").permits(permits);
         let one = manager.acquire(with(2)).await.unwrap();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_permit_that_is_given_back_is_the_next_ones() {
+    async fn released_permit_wakes_the_next_waiter() {
         let manager = LockManager::in_memory();
         let request = || LockRequest::new("export").permits(1);
         let held = manager.acquire(request()).await.unwrap();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_for_permits_ends_and_names_the_key() {
+    async fn permit_wait_times_out_and_names_the_key() {
         let manager = LockManager::in_memory();
         let request = || LockRequest::new("export").permits(1);
         let _held = manager.acquire(request()).await.unwrap();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_call_does_not_wait_for_permits_of_its_own_callers() {
+    async fn nested_call_fails_if_only_its_caller_can_release_the_permit() {
         let manager = LockManager::in_memory();
         let request = |permits| LockRequest::new("export").permits(permits).wait(SECOND);
         let nested = |permits| manager.with_lock(request(permits), async |_| Ok::<_, LockError>(()));

@@ -209,7 +209,7 @@ mod tests {
     use crate::LockRequest;
 
     #[test]
-    fn a_ttl_that_proves_nothing_is_refused() {
+    fn ttl_that_is_too_short_for_a_lease_is_refused() {
         let policy = Policy::default();
         // 1 ms and u64::MAX ms make a peer loop or wrap around.
         for millis in [0, 1, 2, 5, 11, 12, u64::MAX] {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn an_own_node_timeout_needs_a_longer_ttl() {
+    fn configured_node_timeout_needs_a_longer_ttl() {
         let policy = Policy { node_timeout: Some(Duration::from_secs(2)), ..Policy::default() };
         let error = policy.checked_ttl(Duration::from_secs(2)).unwrap_err();
         assert_eq!(
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_ttl_matters_where_a_node_abstains() {
+    fn max_ttl_is_enforced_only_if_a_node_may_abstain() {
         let hour = Duration::from_secs(3600);
         // Number of nodes, policy, and if an hour is rejected.
         let cautious = Policy { after_restart: Some(AfterRestart::Abstain), ..Policy::default() };
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ttl_is_no_longer_than_the_longest() {
+    fn ttl_above_max_ttl_is_refused() {
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
         // Setting, and the longest `ttl` with it.
         let table = [(None, 60 * second), (Some(hour), hour), (Some(5 * second), 5 * second)];
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn default_ttl_does_not_raise_the_longest_ttl_of_one_manager() {
+    fn default_ttl_does_not_raise_max_ttl() {
         let second = Duration::from_secs(1);
         let of = |default_ttl, max_ttl| Policy { default_ttl, max_ttl, ..Policy::default() };
         let trusting = Policy { after_restart: Some(AfterRestart::Trust), ..of(180 * second, None) };
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_says_of_lingering_counts_more_than_what_the_manager_says() {
+    fn linger_of_the_request_overrides_that_of_the_manager() {
         let second = Duration::from_secs(1);
         let policy = Policy { linger: second, ..Policy::default() };
         let (plain, windows) = (LockRequest::new("a"), LockRequest::new("a").once_per(60 * second));
@@ -339,13 +339,13 @@ mod tests {
     }
 
     #[test]
-    fn a_ttl_is_cut_to_milliseconds() {
+    fn ttl_is_truncated_to_milliseconds() {
         let ttl = Duration::from_micros(40_999);
         assert_eq!(Policy::default().checked_ttl(ttl).unwrap(), Duration::from_millis(40));
     }
 
     #[test]
-    fn node_timeouts_follow_the_ttl_and_the_distance_within_bounds() {
+    fn node_timeout_follows_ttl_and_round_trip_within_bounds() {
         // The ttl, the round trip and the timeout, in milliseconds.
         let table = [
             (100, 0, 10),

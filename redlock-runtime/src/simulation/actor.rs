@@ -59,7 +59,7 @@ impl Actor {
                 }
                 if !work.shift.is_zero() {
                     // Unfinished work is dropped at the end of the shift.
-                    let _ = timeout(work.shift, self.take_up_jobs()).await;
+                    let _ = timeout(work.shift, self.run_detached_jobs()).await;
                 }
             };
             match work.aborted_after {
@@ -94,7 +94,7 @@ impl Actor {
     }
 
     /// Attaches detached locks, and runs their bodies, until it is dropped.
-    async fn take_up_jobs(&self) {
+    async fn run_detached_jobs(&self) {
         loop {
             let Job { call, detached } = self.jobs.next().await;
             if let Some(guard) = self.obtained(&call, self.attach(&call, detached)).await {

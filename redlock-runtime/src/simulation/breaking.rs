@@ -163,7 +163,7 @@ impl World {
     ///
     /// A breaker loses its placeholders there as well, and the holder may no longer count on these servers.
     pub(super) fn note_theft(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
-        self.rob_the_broken(key, hit, now);
+        self.mark_broken_as_robbed(key, hit, now);
         for broken in self.broken.holders.values_mut().filter_map(|keys| keys.get_mut(key.name())) {
             broken.places.retain(|server, _| !hit.contains(server));
         }
@@ -173,7 +173,7 @@ impl World {
     /// others.
     ///
     /// Until the holder notices the break, nothing keeps other calls out for it.
-    pub(super) fn rob_the_broken(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
+    pub(super) fn mark_broken_as_robbed(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
         let enough = self.enough_to_exclude();
         let mut robbed = Vec::new();
         for (holder, broken) in
@@ -281,13 +281,13 @@ impl Network {
     }
 
     /// Returns `true` if `token` is or was a placeholder of a breaker.
-    pub(super) fn has_stood_in(&self, token: OwnerToken) -> bool {
+    pub(super) fn was_placeholder(&self, token: OwnerToken) -> bool {
         self.world().broken.stand_ins.contains_key(&token)
     }
 
     /// Returns the holder behind the placeholder `token`, if all managers in between were notified. A placeholder may
     /// stand for another one.
-    pub(super) fn told_holder_behind(&self, token: OwnerToken) -> Option<OwnerToken> {
+    pub(super) fn notified_holder_behind(&self, token: OwnerToken) -> Option<OwnerToken> {
         let world = self.world();
         let mut standing = world.broken.stand_ins.get(&token)?;
         while standing.is_told {
@@ -300,7 +300,7 @@ impl Network {
     }
 
     /// Returns the tokens that may still count on `key` although their lock was broken.
-    pub(super) fn may_count_on(&self, key: &LockKey) -> Vec<OwnerToken> {
+    pub(super) fn tokens_counting_on(&self, key: &LockKey) -> Vec<OwnerToken> {
         let (world, now) = (self.world(), self.now());
         let needed = world.quorum.needed;
         let counts = |broken: &Broken| broken.places.values().filter(|until| now < **until).count() >= needed;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 impl World {
     /// Handles a message that arrives at a client.
-    pub(super) fn come_back(&mut self, entry: Entry, wire: usize, now: Instant) -> Option<Step> {
+    pub(super) fn deliver_to_client(&mut self, entry: Entry, wire: usize, now: Instant) -> Option<Step> {
         let index = self.wires[wire].link;
         let client = &self.clients[self.links[index].client];
         if self.wires[wire].cut.is_some() || client.is_crashed {

@@ -176,12 +176,12 @@ impl Faults {
     }
 
     /// Returns `true` if only a minority of the servers has faults, and no client has.
-    pub(super) const fn are_of_a_minority(&self) -> bool {
+    pub(super) const fn are_minority_only(&self) -> bool {
         self.is_minority && self.pauses + self.blocks + self.crashes == 0 && !self.loses_the_numbered
     }
 
     /// Returns `true` if the registers of a minority of the servers are poisoned, and there are no other faults.
-    pub(super) const fn poison_a_minority(&self) -> bool {
+    pub(super) const fn only_poison_minority(&self) -> bool {
         self.is_minority && self.poisons > 0 && Self { poisons: 0, ..*self }.are_none()
     }
 

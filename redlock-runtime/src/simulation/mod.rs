@@ -198,7 +198,7 @@ fn the_promises_hold_in_pinned_schedules() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run() {
+fn equal_seeds_give_equal_runs() {
     for seed in 0..200 {
         let traces = [(); 2].map(|()| run(&profile(seed), seed, true).trace);
         let differing = traces[0].lines().zip(traces[1].lines()).find(|(one, other)| one != other);

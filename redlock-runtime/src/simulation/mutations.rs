@@ -218,7 +218,7 @@ fn every_condition_is_needed() {
 }
 
 #[test]
-fn the_same_circumstances_are_harmless_with_every_rule() {
+fn mutation_profiles_find_no_violation_with_every_rule() {
     // One rule for each profile.
     let conditions = CONDITIONS.iter().map(|(name, profile, ..)| ((*name).to_owned(), *profile));
     let mut profiles: Vec<_> =
@@ -244,7 +244,7 @@ fn cases() -> impl Iterator<Item = &'static Case> {
 
 /// Prints a run of each selected case, once without its rule and once with it.
 #[test]
-fn a_run_can_be_replayed() {
+fn mutation_run_can_be_replayed() {
     let Some(seed) = number(SEED).filter(|_| std::env::var(RULE).is_ok()) else { return };
     for (rule, profile, _) in cases() {
         for without in [Some(*rule), None] {

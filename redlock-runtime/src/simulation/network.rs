@@ -283,7 +283,7 @@ impl World {
         // A paused process sends after its pause.
         let left_at = now.max(client.paused_until);
         let at = self.later(left_at, link);
-        let at = self.wires[wire].requests.after_the_others(at);
+        let at = self.wires[wire].requests.arrival_in_order(at);
         let order = self.agenda.add(at, Event::Request { wire, request });
         self.wires[wire].under_way.push_back(order);
     }
@@ -292,7 +292,7 @@ impl World {
     fn happen(&mut self, entry: Entry, now: Instant) -> Option<Step> {
         match entry.event {
             Event::Request { wire, .. } => self.arrive(entry, wire, now),
-            Event::Reply { wire, .. } | Event::Push { wire, .. } => return self.come_back(entry, wire, now),
+            Event::Reply { wire, .. } | Event::Push { wire, .. } => return self.deliver_to_client(entry, wire, now),
             Event::Broken { wire } => self.broken(entry, wire, now),
             Event::Forgotten { wire } => self.servers[self.links[self.wires[wire].link].server].forget(wire),
             Event::Connected { link } => self.connect(entry, link, now),
@@ -373,7 +373,7 @@ impl World {
             return;
         }
         let at = self.later(now, self.wires[wire].link);
-        let at = self.wires[wire].pushes.after_the_others(at);
+        let at = self.wires[wire].pushes.arrival_in_order(at);
         self.agenda.add(at, Event::Push { wire, wakeup, sent: now });
     }
 
@@ -384,7 +384,7 @@ impl World {
         if self.links[link].has_pushes {
             at = at.max(self.wires[wire].pushes.0);
         }
-        let at = self.wires[wire].replies.after_the_others(at);
+        let at = self.wires[wire].replies.arrival_in_order(at);
         self.agenda.add(at, Event::Reply { wire, reply });
     }
 }

@@ -93,7 +93,7 @@ impl Faults {
     fn plan_restarts(&self, random: &mut Rng, network: &Network, max_ttl: Duration) -> Instant {
         let (clients, all, _) = network.world().sizes();
         if self.loses_the_numbered {
-            return lose_the_numbered(random, network, clients, all);
+            return plan_loss_of_numbered(random, network, clients, all);
         }
         if self.rolls + self.blinks == 0 {
             return network.now();
@@ -120,7 +120,7 @@ const AWAY: Duration = Duration::from_millis(1200);
 const THERE: Duration = Duration::from_millis(900);
 
 /// Plans that only a server that missed the numbers at first knows them, see [`Faults::loses_the_numbered`].
-fn lose_the_numbered(random: &mut Rng, network: &Network, clients: usize, all: usize) -> Instant {
+fn plan_loss_of_numbered(random: &mut Rng, network: &Network, clients: usize, all: usize) -> Instant {
     let (start, first) = (network.now(), random.usize(0..all));
     let [missing, forgetting, away] = [0, 1, 2].map(|next| (first + next) % all);
     let restart = |server, seconds, wipes| Fault::Restart { server, for_: SECOND * seconds, wipes };

@@ -233,11 +233,11 @@ impl Holder {
     pub(super) fn excludes(&self, other: &Self) -> bool {
         let is_the_same = self.id > 0 && self.id == other.id;
         let (one, other) = if matches!(other.proof, Proof::Foreign { .. }) { (other, self) } else { (self, other) };
-        !is_the_same && one.keeps_from(other.key, other.is_shared())
+        !is_the_same && one.excludes_call_for(other.key, other.is_shared())
     }
 
     /// Returns `true` if this holder excludes a call for `key`, shared or not.
-    pub(super) fn keeps_from(&self, key: usize, is_shared: bool) -> bool {
+    pub(super) fn excludes_call_for(&self, key: usize, is_shared: bool) -> bool {
         let concerns = match self.proof {
             Proof::Guard(_) => tree::overlap(self.key, key),
             // A foreign program locks a name, but not the places below it.

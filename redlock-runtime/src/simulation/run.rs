@@ -166,7 +166,7 @@ impl Run {
         sleep(self.longest_linger).await;
         // After the longest linger, only haunted keys are left, which the next call must get.
         for key in self.observer.leftovers() {
-            self.exorcise(key).await;
+            self.check_leftovers_do_not_block(key).await;
         }
         // Without managers, even the queues expire.
         self.managers.clear();
@@ -179,12 +179,12 @@ impl Run {
     }
 
     /// Checks that leftovers of dead tokens do not keep the next call out.
-    async fn exorcise(&self, index: usize) {
+    async fn check_leftovers_do_not_block(&self, index: usize) {
         let is_alive = |(client, manager): &(usize, &LockManager)| {
             !self.network.is_crashed(*client) && !manager.shared().is_closed()
         };
         let Some((_, manager)) = self.managers.iter().enumerate().find(is_alive) else { return };
-        let wait = EXORCISM + self.network.meant_to_stand(&key(index));
+        let wait = EXORCISM + self.network.longest_expected_lease(&key(index));
         let request = LockRequest::new(key(index)).wait(wait);
         let abstains = |error: &LockError| {
             matches!(error, LockError::NoQuorum { causes, .. }
@@ -240,7 +240,7 @@ fn server(number: usize, profile: &Profile, random: &mut Rng, now: Instant) -> S
     server.has_wall_clock = !profile.has_no_wall_clocks;
     if !profile.is_cold {
         server.age();
-        server.has_old_data();
+        server.add_old_marker();
     }
     server
 }
@@ -273,7 +273,7 @@ fn manager(network: &Arc<Network>, profile: &Profile, servers: usize, random: &m
         )),
         replicas: None,
     };
-    environment.servers.lease_of(policy.default_ttl);
+    environment.servers.record_lease_length(policy.default_ttl);
     let router = WakeupRouter::default();
     let client = network.add_client(&environment);
     let is_late = profile.late > 0 && random.bool();

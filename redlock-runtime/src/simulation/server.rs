@@ -173,7 +173,7 @@ impl Server {
     }
 
     /// Adds a marker that is as old as the server.
-    pub(super) fn has_old_data(&mut self) {
+    pub(super) fn add_old_marker(&mut self) {
         self.marker = Some(StoredMarker::new(0, None));
     }
 
@@ -234,7 +234,7 @@ impl Server {
     }
 
     /// Returns `true` if the token may have arrived after its release.
-    pub(super) fn is_haunted_by(&self, token: OwnerToken) -> bool {
+    pub(super) fn has_late_token(&self, token: OwnerToken) -> bool {
         self.ghosts.contains(&token)
     }
 

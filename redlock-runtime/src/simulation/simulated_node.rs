@@ -52,7 +52,7 @@ impl Node for SimulatedNode {
         link.server_facts.abstains_for(link.abstention, link.server_facts.now())
     }
 
-    fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
+    fn wait_until_up<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
         Box::pin(wait_until(&self.environment.changed, || self.status_of(key) == Status::Up))
     }
 
@@ -68,15 +68,15 @@ impl Node for SimulatedNode {
         self.network.world().links[self.link].is_listening
     }
 
-    fn tell_busy(&self, subject: &Subject) -> bool {
+    fn notify_body_running(&self, subject: &Subject) -> bool {
         self.network.publish(self.link, subject, Notice::Busy)
     }
 
-    fn tell_stopped(&self, subject: &Subject) {
+    fn notify_stopped(&self, subject: &Subject) {
         self.network.publish(self.link, subject, Notice::Stopped);
     }
 
-    fn tell_freed(&self, subject: &Subject) {
+    fn notify_freed(&self, subject: &Subject) {
         self.network.publish(self.link, subject, Notice::Freed);
     }
 

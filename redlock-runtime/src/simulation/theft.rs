@@ -53,7 +53,7 @@ impl World {
     pub(super) fn step(&mut self, server: usize, by: Duration, now: Instant) {
         for index in 0..NAMES.len() {
             self.mark_robbed(&key(index), &[server], now);
-            self.rob_the_broken(&key(index), &[server], now);
+            self.mark_broken_as_robbed(&key(index), &[server], now);
         }
         self.note_step(server, by);
         self.servers[server].step(by);

@@ -204,7 +204,7 @@ pub(super) fn bank_among_tries() -> Profile {
 }
 
 #[test]
-fn places_overlap_with_what_is_above_and_below_them() {
+fn paths_overlap_with_their_ancestors_and_descendants() {
     let all = |index| (0..NAMES.len()).filter(|other| overlap(index, *other)).collect::<Vec<_>>();
     assert_eq!([all(0), all(2), all(3), all(7)], [vec![0], vec![2, 3, 4, 5, 6, 7], vec![2, 3, 5, 6], vec![2, 4, 7]]);
     assert_eq!(names(6).collect::<Vec<_>>(), [2, 3, 6]);

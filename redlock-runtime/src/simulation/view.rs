@@ -162,14 +162,14 @@ impl Network {
         let world = self.world();
         let is_alive = |token| world.client_of(token).is_some_and(|client| !world.clients[client].is_crashed);
         let alive = all.filter(|(_, token)| is_alive(*token));
-        alive.map(|(server, token)| (server, token, world.servers[server].is_haunted_by(token))).collect()
+        alive.map(|(server, token)| (server, token, world.servers[server].has_late_token(token))).collect()
     }
 
     /// Returns the longest time for which expected tokens still keep `key`: detached tokens, and tokens of crashed
     /// processes.
-    pub(super) fn meant_to_stand(&self, key: &LockKey) -> Duration {
+    pub(super) fn longest_expected_lease(&self, key: &LockKey) -> Duration {
         let all = self.remains(key).into_iter();
-        let meant = all.filter(|(server, token)| !self.world().servers[*server].is_haunted_by(*token));
+        let meant = all.filter(|(server, token)| !self.world().servers[*server].has_late_token(*token));
         meant.filter_map(|(server, token)| self.lease_left(server, key, token)).max().unwrap_or_default()
     }
 

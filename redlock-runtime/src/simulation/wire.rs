@@ -30,7 +30,7 @@ pub(super) struct Lane(pub(super) Instant);
 
 impl Lane {
     /// Returns the arrival of a message that would arrive at `at` without the earlier ones.
-    pub(super) fn after_the_others(&mut self, at: Instant) -> Instant {
+    pub(super) fn arrival_in_order(&mut self, at: Instant) -> Instant {
         self.0 = self.0.max(at);
         self.0
     }

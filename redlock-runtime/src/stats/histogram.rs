@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_counted_can_be_asked_for() {
+    fn histogram_returns_recorded_quantiles_and_mean() {
         let recorder = Recorder::default();
         let empty = recorder.read();
         assert_eq!((empty.quantile(0.5), empty.mean()), (Duration::ZERO, Duration::ZERO));

@@ -133,7 +133,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     #[test]
-    fn calls_that_pass_by_while_one_looks_do_not_add_up() {
+    fn concurrent_calls_are_not_counted_twice_while_reading_counters() {
         let (counters, is_over) = (SiteCounters::default(), AtomicBool::new(false));
         let site = || LockSite { template: None, module: None, line: None };
         std::thread::scope(|scope| {

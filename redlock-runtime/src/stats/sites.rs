@@ -116,12 +116,12 @@ impl Sites {
             return None;
         }
         // Only one thread runs the closure, so threads that find a new site at the same moment use one number.
-        end.get_or_init(|| self.numbered_anew(place, label).unwrap_or_else(|| Arc::clone(&self.other)));
+        end.get_or_init(|| self.register_site(place, label).unwrap_or_else(|| Arc::clone(&self.other)));
         Some(end)
     }
 
     /// Returns a new site with a number, if there is room.
-    fn numbered_anew(&self, place: Place, label: Option<&'static str>) -> Option<Arc<Known>> {
+    fn register_site(&self, place: Place, label: Option<&'static str>) -> Option<Arc<Known>> {
         let next = |count| (count < PART * PARTS).then_some(count + 1);
         let number = self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
         let known = Known::new(Some((place, label)), SiteId(u16::try_from(number).ok()?));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_found_again_and_others_are_others() {
+    fn equal_sites_share_an_id_and_different_sites_do_not() {
         let (sites, here) = (Sites::new(), Place::unknown());
         let labels = labels(300);
         let ids: Vec<_> = labels.iter().map(|label| sites.at(here, Some(label)).id).collect();
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn sites_without_end_are_counted_together() {
+    fn sites_beyond_the_limit_are_counted_together() {
         let (sites, here) = (Sites::new(), Place::unknown());
         for label in labels(PART * PARTS + 10) {
             let known = sites.at(here, Some(label));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_meet_a_site_at_once_make_one_of_it() {
+    fn concurrent_threads_register_a_site_once() {
         let (sites, here, labels) = (Sites::new(), Place::unknown(), labels(200));
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -229,7 +229,7 @@ impl<S: IntoIterator<Item = u64>> Explore<S> {
         // Random numbers of this thread are unpredictable again after the run, even if a seed fails.
         let _by_chance = ByChance(fastrand::u64(..));
         // Loops instead of closures: a panic in a closure would be reported at a line of this file.
-        match (seeds::of_the_environment(), self.only) {
+        match (seeds::from_environment(), self.only) {
             (Some(seeds), _) => {
                 for seed in seeds {
                     run(seed, self.circumstances, &test);
@@ -301,9 +301,11 @@ fn prepare(seed: u64, servers: usize) -> TestServers {
 fn begin(servers: &TestServers) {
     let mut random = servers.random().fork();
     let forgets = servers.servers().len() > 1;
-    let one = |server: &Arc<_>| tokio::spawn(trouble::stir(Arc::clone(server), forgets, random.fork())).abort_handle();
+    let one = |server: &Arc<_>| {
+        tokio::spawn(trouble::inject_faults(Arc::clone(server), forgets, random.fork())).abort_handle()
+    };
     let mut all: Vec<_> = servers.servers().iter().map(one).collect();
     all.push(tokio::spawn(trouble::cut_off(servers.servers().to_vec(), random.fork())).abort_handle());
     all.push(tokio::spawn(trouble::cut_manager_off(servers.servers().to_vec(), random.fork())).abort_handle());
-    servers.get_into(all);
+    servers.set_fault_tasks(all);
 }

@@ -90,7 +90,7 @@ impl Log {
         let entries = self.entries();
         let is_known = entries.is_empty() || entries.iter().any(|entry| entry.is_called(name));
         assert!(is_known, "nobody has asked for {name:?}:\n{self}");
-        at_work::most_together(&entries, name)
+        at_work::max_concurrent_holders(&entries, name)
     }
 
     /// Removes all entries. Call it while no call holds a lock: [`max_together`](Self::max_together) does not count a call whose entry
@@ -105,7 +105,7 @@ impl Log {
     pub fn check_exclusive(&self, name: &str) {
         self.check_locked(name, None);
         let entries = self.entries();
-        if let Some((entry, others)) = at_work::first_beside_others(&entries, name) {
+        if let Some((entry, others)) = at_work::first_conflict(&entries, name) {
             let others: Vec<_> = others.iter().map(ToString::to_string).collect();
             let others = others.join("\n");
             panic!(

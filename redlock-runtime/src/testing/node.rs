@@ -173,7 +173,7 @@ impl Node for TestNode {
         self.0.facts.abstains_for(self.0.abstention(), self.0.facts.now())
     }
 
-    fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
+    fn wait_until_up<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
         Box::pin(wait_until(&self.0.environment.changed, || self.status_of(key) == Status::Up))
     }
 
@@ -189,16 +189,16 @@ impl Node for TestNode {
         self.0.server.is_listening(self.0.wire())
     }
 
-    fn tell_busy(&self, subject: &Subject) -> bool {
+    fn notify_body_running(&self, subject: &Subject) -> bool {
         self.publish(subject, Notice::Busy);
         self.0.trouble().is_none()
     }
 
-    fn tell_stopped(&self, subject: &Subject) {
+    fn notify_stopped(&self, subject: &Subject) {
         self.publish(subject, Notice::Stopped);
     }
 
-    fn tell_freed(&self, subject: &Subject) {
+    fn notify_freed(&self, subject: &Subject) {
         self.publish(subject, Notice::Freed);
     }
 

@@ -165,7 +165,7 @@ impl TestServers {
             move |environment| -> Arc<dyn Node> { Arc::new(TestNode::connect(&server, environment)) }
         };
         let nodes = servers.iter().cloned().map(node).collect();
-        builder.build_of_nodes(Made { id, clock: *clock, servers_are: name, is_replayed: true, notebook }, nodes)
+        builder.build_with_nodes(Made { id, clock: *clock, servers_are: name, is_replayed: true, notebook }, nodes)
     }
 
     /// Returns the server with this number, from 0.
@@ -226,7 +226,7 @@ impl TestServers {
     #[track_caller]
     pub fn reconnect(&self, manager: &LockManager) {
         let channel = channel(&manager.shared().id.to_string());
-        let is_ours = self.is_ours(manager) && self.0.servers.iter().all(|server| server.let_in(&channel));
+        let is_ours = self.is_ours(manager) && self.0.servers.iter().all(|server| server.reconnect_manager(&channel));
         assert!(is_ours, "the manager has other servers than these");
     }
 
@@ -253,13 +253,13 @@ impl TestServers {
         for server in &self.0.servers {
             server.recover();
             for channel in server.channels() {
-                server.let_in(&channel);
+                server.reconnect_manager(&channel);
             }
         }
     }
 
     /// Sets the source of random faults, until [`calm`](Self::calm).
-    pub(super) fn get_into(&self, trouble: Vec<AbortHandle>) {
+    pub(super) fn set_fault_tasks(&self, trouble: Vec<AbortHandle>) {
         *self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
 

@@ -14,7 +14,7 @@ const CALM: u64 = 6000;
 const TROUBLE: u64 = 9000;
 
 /// Causes and ends faults of one server in a loop. `forgets`: the faults include a restart without data.
-pub(super) async fn stir(server: Arc<Server>, forgets: bool, mut random: Rng) {
+pub(super) async fn inject_faults(server: Arc<Server>, forgets: bool, mut random: Rng) {
     loop {
         sleep(Duration::from_millis(random.u64(0..CALM))).await;
         let round_trip = random.u64(0..400);
@@ -42,7 +42,7 @@ pub(super) async fn cut_manager_off(servers: Vec<Arc<Server>>, mut random: Rng) 
         }
         sleep(Duration::from_millis(random.u64(0..TROUBLE))).await;
         for server in &servers {
-            server.let_in(&channel);
+            server.reconnect_manager(&channel);
         }
     }
 }

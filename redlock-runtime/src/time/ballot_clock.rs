@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn ballots_are_the_time_and_never_the_same() {
+    fn ballots_follow_the_time_and_are_unique() {
         assert_eq!([ballots(EPOCH - 1), ballots(EPOCH), ballots(EPOCH + 1_063)], [0, 0, 68]);
         let clock = BallotClock::new(Clock::Boot);
         clock.believe(Believed::Ours);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_time_is_that_of_the_servers_alone() {
+    async fn ballot_clock_uses_only_the_time_of_the_servers() {
         let expected = right().draw(SLOT).unwrap().number;
         for skew in [-1_000_000 * HOUR, -HOUR, -1, 1, HOUR, 1_000_000 * HOUR] {
             assert_eq!(skewed(skew).draw(SLOT), None, "nothing is known of them yet");
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn where_servers_may_not_be_asked_the_time_is_ours() {
+    async fn ballot_clock_uses_local_time_if_servers_deny_theirs() {
         let clock = skewed(HOUR);
         clock.believe(Believed::Ours);
         assert_eq!(clock.draw(SLOT), knowing(0, HOUR).draw(SLOT));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_heard_long_ago_counts_less_by_the_drift() {
+    async fn old_clock_lead_is_reduced_by_the_drift() {
         let (clock, later) = (right(), Duration::from_secs(5000));
         let before = clock.draw(SLOT).unwrap().number;
         tokio::time::advance(later).await;
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_refusal_costs_one_round_and_says_nothing_of_other_slots() {
+    async fn refusal_costs_one_round_and_leaves_other_slots_unchanged() {
         // The servers show half an hour less than before.
         let clocks = [right(), right()];
         let now = clocks[0].draw(SLOT).unwrap().number;
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn neither_delays_nor_bursts_move_other_slots() {
+    async fn delays_and_bursts_leave_other_slots_unchanged() {
         let [clocks @ .., unused] = [right(), right(), right()];
         let mut register = 0;
         for turn in 0..1000 {
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn process_whose_estimate_lags_is_refused_once_and_not_in_each_turn() {
+    async fn process_with_lagging_estimate_is_refused_once_and_not_each_turn() {
         for lag_us in [100, 300, 1000] {
             let clocks = [right(), right()];
             // One of them has only had an answer that was on its way for longer.
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_no_clock_has_shown_moves_its_slot_alone() {
+    async fn implausible_number_advances_only_its_slot() {
         let clock = right();
         let before = clock.draw(SLOT).unwrap().number;
         let made_up = before + 3 * MOST_AHEAD;
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_for_several_slots_is_above_what_is_known_of_each() {
+    async fn ballot_for_several_slots_exceeds_the_known_number_of_each() {
         let clock = right();
         let before = clock.draw(SLOT).unwrap().number;
         refuse(&clock, &[SLOT], before + 100);
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn ballots_for_several_slots_are_never_the_same_in_any_of_them() {
+    fn ballots_for_several_slots_are_unique_in_each_slot() {
         let clock = BallotClock::new(Clock::Boot);
         clock.believe(Believed::Ours);
         let wanted: [&[u16]; 4] = [&[1, 2], &[1, 2], &[2, 3], &[1, 3]];

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_boot_clock_moves_forward() {
+    fn boot_clock_moves_forward() {
         let start = Clock::Boot.now();
         std::thread::sleep(Duration::from_millis(2));
         assert!(Clock::Boot.now().since(start) >= Duration::from_millis(2));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_tokio_clock_follows_virtual_time() {
+    async fn tokio_clock_follows_virtual_time() {
         tokio::time::advance(Duration::from_secs(60)).await;
         let clock = Clock::tokio();
         tokio::time::advance(Duration::from_secs(3600)).await;

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_done_once_in_a_while() {
+    fn repeated_task_is_due_once_per_pause() {
         let (due, pause) = (DueTime::default(), Duration::from_secs(10));
         let is_now = |second| due.is_now(Instant::from_origin(Duration::from_secs(second)), pause);
         assert_eq!([0, 0, 9, 10, 11].map(is_now), [true, false, false, true, false]);

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn times_increase_strictly_and_follow_the_wall_clock() {
+    fn token_times_increase_strictly_and_follow_the_wall_clock() {
         let clock = TokenClock::new(Clock::Boot);
         let before = Clock::Boot.wall_ms();
         let times: Vec<_> = (0..10_000).map(|_| clock.next()).collect();
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn virtual_time_moves_it() {
+    async fn token_clock_follows_virtual_time() {
         let clock = TokenClock::new(Clock::tokio());
         let first = clock.next();
         tokio::time::advance(Duration::from_secs(3600)).await;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_clock_that_is_behind_catches_up_with_what_it_sees() {
+    async fn lagging_token_clock_catches_up_with_observed_tokens() {
         let (ahead, behind) = (skewed(10_000), skewed(-10_000));
         let seen = ahead.next();
         assert!(behind.next() < seen);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_time_that_is_far_ahead_is_not_believed() {
+    async fn token_time_far_ahead_is_ignored() {
         let clock = skewed(0);
         let now = clock.next().millis();
         for (ahead, is_believed) in [(MOST_AHEAD, true), (MOST_AHEAD + 60_000, false), (1 << 45, false)] {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_counter_carries_into_the_milliseconds() {
+    async fn token_counter_carries_into_the_milliseconds() {
         let clock = skewed(-10_000);
         let seen = TokenTime::new(clock.next().millis() + 5, 0xFFF);
         clock.observe(seen);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_time_is_no_overflow() {
+    fn token_clock_saturates_at_the_max_time() {
         let clock = TokenClock { clock: Clock::Boot, latest: AtomicU64::new(TokenTime::MAX.0) };
         assert_eq!((clock.next(), clock.next()), (TokenTime::MAX, TokenTime::MAX));
     }

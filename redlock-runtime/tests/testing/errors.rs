@@ -25,7 +25,7 @@ fn kind(error: &LockError) -> usize {
 }
 
 #[test]
-fn every_error_can_be_made() {
+fn every_error_can_be_constructed() {
     let all = [
         errors::contended("order:7", Some(SECOND)),
         errors::timed_out("order:7", SECOND, None),
@@ -50,7 +50,7 @@ fn every_error_can_be_made() {
 }
 
 #[test]
-fn errors_have_the_data_that_they_are_given() {
+fn constructed_errors_keep_their_data() {
     assert_eq!(errors::contended("order:7", Some(SECOND)).retry_after(), Some(SECOND));
     let token = errors::token();
     for error in [errors::contended("order:7", None), errors::timed_out("order:7", SECOND, None)] {

@@ -38,7 +38,7 @@ async fn transfer(bank: &Bank, servers: &TestServers) -> Result<(), LockError> {
 
 /// Transfer that continues without its lock.
 #[distributed_lock(key = "bank", ttl = 2, wait = 20, renew = false, on_lost = continue)]
-async fn stubborn_transfer(bank: &Bank, servers: &TestServers) -> Result<(), LockError> {
+async fn transfer_that_ignores_the_loss(bank: &Bank, servers: &TestServers) -> Result<(), LockError> {
     let before = bank.balances.each_ref().map(Cell::get);
     servers.random_pause(3 * SECOND).await;
     bank.balances[0].set(before[0] - 1);
@@ -75,10 +75,12 @@ fn is_right(transfer: &impl AsyncFn(&Bank, &TestServers) -> Result<(), LockError
 }
 
 #[test]
-fn a_right_function_passes_and_wrong_ones_are_convicted() {
+fn explore_passes_a_correct_function_and_fails_incorrect_ones() {
     assert_eq!(is_right(&async |bank, servers| transfer(bank, servers).await), Ok(()));
     assert!(
-        is_right(&async |bank, servers| stubborn_transfer(bank, servers).await).unwrap_err().contains("money is lost")
+        is_right(&async |bank, servers| transfer_that_ignores_the_loss(bank, servers).await)
+            .unwrap_err()
+            .contains("money is lost")
     );
     assert!(
         is_right(&async |bank, servers| unlocked_transfer(bank, servers).await).unwrap_err().contains("money is lost")
@@ -165,7 +167,7 @@ fn story(seed: u64) -> String {
 }
 
 #[test]
-fn a_seed_gives_the_same_run_again() {
+fn same_seed_repeats_the_same_run() {
     let first: Vec<_> = (0..SEEDS).map(story).collect();
     // In reverse order, so that state that one run leaves behind would show in the next.
     for seed in (0..SEEDS).rev() {
@@ -191,7 +193,7 @@ fn a_seed_gives_the_same_run_again() {
 }
 
 #[test]
-fn everything_goes_on_when_it_is_calm() {
+fn calm_ends_all_faults() {
     explore(0..100, async |servers, _seed| {
         let manager = servers.manager();
         for _ in 0..3 {
@@ -206,19 +208,19 @@ fn everything_goes_on_when_it_is_calm() {
 
 #[test]
 #[should_panic(expected = "the run does not end: it is not over after 86400s")]
-fn a_run_that_does_not_end_fails() {
+fn endless_run_fails() {
     explore([7], async |_servers, _seed| std::future::pending().await);
 }
 
 #[test]
 #[should_panic(expected = "the run does not end: it is not over after 2s")]
-fn a_run_may_take_no_longer_than_it_was_said() {
+fn run_fails_after_its_max_time() {
     Explore::new([7]).max_time(2 * SECOND).run(async |_servers, _seed| tokio::time::sleep(3 * SECOND).await);
 }
 
 #[test]
 #[should_panic(expected = "locks need a server")]
-fn no_servers_are_a_mistake() {
+fn explore_rejects_zero_servers() {
     let _ = Explore::new([7]).servers(0);
 }
 
@@ -233,7 +235,7 @@ fn ran(settings: Explore<impl IntoIterator<Item = u64>>) -> Vec<u64> {
 }
 
 #[test]
-fn the_seeds_that_run_are_those_of_the_environment_or_of_the_test() {
+fn seeds_come_from_the_environment_or_the_test() {
     if std::env::var_os("REDLOCK_SEED").is_some() {
         // The code below starts this test again. A developer may also run it with a seed.
         eprintln!("ran {:?}", ran(Explore::new(0..3).only(1)));
@@ -242,7 +244,7 @@ fn the_seeds_that_run_are_those_of_the_environment_or_of_the_test() {
     assert_eq!(ran(Explore::new(0..3)), [0, 1, 2]);
     assert_eq!(ran(Explore::new([7].into_iter().chain(0..2))), [7, 0, 1]);
     assert_eq!(ran(Explore::new(0..3).only(41)), [41]);
-    let own_name = "exploring::the_seeds_that_run_are_those_of_the_environment_or_of_the_test";
+    let own_name = "exploring::seeds_come_from_the_environment_or_the_test";
     for (seeds, expected) in [("41", "ran [41]"), ("7..9", "ran [7, 8]"), ("all", "REDLOCK_SEED=all names no seed")] {
         let mut again = Command::new(std::env::current_exe().unwrap());
         let output = again.args(["--exact", own_name, "--nocapture"]).env("REDLOCK_SEED", seeds).output().unwrap();
@@ -271,7 +273,7 @@ fn no_call_fails(settings: Explore<impl IntoIterator<Item = u64>>) -> bool {
 }
 
 #[test]
-fn without_faults_calls_do_not_fail_and_still_meet_in_different_ways() {
+fn calls_without_faults_succeed_in_varying_orders() {
     assert!(no_call_fails(Explore::new(0..100).faults(false)));
     assert!(no_call_fails(Explore::new(0..30).faults(false).servers(1)));
     assert!(!no_call_fails(Explore::new(0..100)), "there is trouble by default");
@@ -288,7 +290,7 @@ fn without_faults_calls_do_not_fail_and_still_meet_in_different_ways() {
 }
 
 #[test]
-fn a_single_server_does_not_forget_by_chance() {
+fn single_server_never_loses_data_at_random() {
     Explore::new(0..30).servers(1).run(async |servers, _seed| {
         let (ours, theirs) = (servers.manager(), servers.manager());
         let held = loop {
@@ -306,7 +308,7 @@ fn a_single_server_does_not_forget_by_chance() {
 }
 
 #[test]
-fn a_right_function_is_right_with_any_number_of_servers() {
+fn correct_function_passes_with_any_number_of_servers() {
     for servers in [1, 2, 5] {
         Explore::new(0..60).servers(servers).run(async |servers, _seed| {
             let (ours, theirs, bank) = (servers.manager(), servers.manager(), Bank::default());
@@ -325,7 +327,7 @@ fn a_right_function_is_right_with_any_number_of_servers() {
 }
 
 #[test]
-fn somebody_else_has_locks_in_the_midst_of_trouble() {
+fn locks_of_an_external_holder_work_during_faults() {
     // A correct program: two of its processes request the locks of another owner. No run reports a mistake of the test.
     explore(0..100, async |servers, _seed| {
         let managers = [servers.manager(), servers.manager()];
@@ -349,7 +351,7 @@ fn somebody_else_has_locks_in_the_midst_of_trouble() {
 }
 
 #[test]
-fn managers_are_cut_off_one_at_a_time() {
+fn random_faults_cut_off_a_manager() {
     let is_seen = Cell::new(false);
     explore(0..50, async |servers, _seed| {
         let managers = [servers.manager(), servers.manager()];
@@ -365,7 +367,7 @@ fn managers_are_cut_off_one_at_a_time() {
 }
 
 #[test]
-fn what_follows_a_seed_that_fails_is_by_chance_again() {
+fn randomness_is_unseeded_after_a_failed_run() {
     let after = [(); 2].map(|()| {
         let failed = catch_unwind(|| explore([7], async |_servers, _seed| panic!("a mistake")));
         assert!(failed.is_err());

@@ -9,7 +9,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
 #[tokio::test(start_paused = true)]
-async fn a_minority_may_be_in_any_trouble() {
+async fn any_fault_of_a_minority_is_tolerated() {
     let troubles: [fn(&redlock_runtime::testing::TestServer); 6] = [
         |server| server.down(),
         |server| server.freeze(),
@@ -34,7 +34,7 @@ async fn a_minority_may_be_in_any_trouble() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_majority_that_is_down_is_no_quorum_until_it_is_up() {
+async fn unreachable_majority_means_no_quorum_until_it_returns() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     servers.nodes().take(2).for_each(|server| server.down());
@@ -49,7 +49,7 @@ async fn a_majority_that_is_down_is_no_quorum_until_it_is_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_are_told_apart_by_their_text() {
+async fn refusals_are_classified_by_their_text() {
     let servers = TestServers::new(1);
     let ours = servers.manager();
     servers.node(0).refuse("NOPERM this user has no permissions to run the 'evalsha' command");
@@ -61,7 +61,7 @@ async fn refusals_are_told_apart_by_their_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_is_lost_when_the_servers_are_away_for_longer_than_the_lease() {
+async fn lock_is_lost_if_servers_are_down_longer_than_the_lease() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     let body = ours.with_lock("order:7", async |_| {
@@ -79,7 +79,7 @@ async fn a_lock_is_lost_when_the_servers_are_away_for_longer_than_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_is_taken_away_stops_its_body() {
+async fn lost_key_stops_the_body() {
     for count in [1, 3] {
         let servers = TestServers::new(count);
         let ours = servers.manager();
@@ -100,7 +100,7 @@ async fn a_lock_that_is_taken_away_stops_its_body() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_over_goes_to_whoever_waits() {
+async fn expired_lease_goes_to_the_next_waiter() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     servers.hold("order:7").await;
@@ -112,7 +112,7 @@ async fn a_lease_that_is_over_goes_to_whoever_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_servers_that_forget_grant_nothing_twice() {
+async fn restarted_majority_does_not_grant_a_held_lock() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let _guard = ours.acquire(LockRequest::new("order:7").without_renewal()).await.unwrap();
@@ -132,7 +132,7 @@ async fn several_servers_that_forget_grant_nothing_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_servers_take_their_time() {
+async fn slow_servers_delay_acquire_and_release() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     servers.nodes().for_each(|server| server.slow(Duration::from_millis(40)));
@@ -145,7 +145,7 @@ async fn slow_servers_take_their_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_frozen_server_does_later_what_it_was_asked() {
+async fn frozen_server_executes_pending_commands_later() {
     let servers = TestServers::new(1);
     let ours = servers.manager();
     let guard = ours.acquire("order:7").await.unwrap();
@@ -158,7 +158,7 @@ async fn a_frozen_server_does_later_what_it_was_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manager_that_comes_later_meets_the_servers_as_they_are() {
+async fn new_manager_sees_the_current_server_faults() {
     let servers = TestServers::new(3);
     servers.nodes().for_each(|server| server.down());
     let late = servers.manager();
@@ -170,7 +170,7 @@ async fn a_manager_that_comes_later_meets_the_servers_as_they_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_left_when_managers_are_gone() {
+async fn dropped_managers_leave_no_tasks() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let guard = ours.acquire("order:7").await.unwrap();
@@ -182,7 +182,7 @@ async fn nothing_is_left_when_managers_are_gone() {
 
 #[tokio::test(start_paused = true)]
 #[should_panic(expected = "nobody has \"order:8\"")]
-async fn a_key_that_nobody_has_cannot_be_lost() {
+async fn losing_a_free_key_panics() {
     let servers = TestServers::new(1);
     servers.hold("order:7").await;
     servers.lose("order:8");
@@ -190,7 +190,7 @@ async fn a_key_that_nobody_has_cannot_be_lost() {
 
 #[tokio::test(start_paused = true)]
 #[should_panic(expected = "somebody else cannot take the lock: \"order:7\" is held by another owner")]
-async fn a_key_that_a_call_has_cannot_be_held() {
+async fn holding_a_locked_key_panics() {
     let servers = TestServers::new(1);
     let _guard = servers.manager().acquire("order:7").await.unwrap();
     servers.hold("order:7").await;
@@ -198,14 +198,14 @@ async fn a_key_that_a_call_has_cannot_be_held() {
 
 #[tokio::test(start_paused = true)]
 #[should_panic(expected = "\"order:7\" was locked for [30s], and never for 31s")]
-async fn an_assertion_says_what_was_locked() {
+async fn failed_assertion_shows_the_locked_ttl() {
     let servers = TestServers::new(1);
     drop(servers.manager().acquire("order:7").await.unwrap());
     redlock_runtime::assert_locked!(servers.log(), "order:7", ttl = 31s);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manager_that_is_cut_off_is_alone_in_that() {
+async fn cut_off_affects_only_one_manager() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let body = ours.with_lock("order:7", async |_| {
@@ -231,7 +231,7 @@ async fn a_manager_that_is_cut_off_is_alone_in_that() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manager_comes_back_to_the_servers_that_are_up() {
+async fn reconnected_manager_reaches_only_running_servers() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     servers.cut_off(&ours);
@@ -248,12 +248,12 @@ async fn a_manager_comes_back_to_the_servers_that_are_up() {
 
 #[tokio::test(start_paused = true)]
 #[should_panic(expected = "the manager has other servers than these")]
-async fn a_manager_of_other_servers_cannot_be_cut_off() {
+async fn cut_off_rejects_a_manager_of_other_servers() {
     TestServers::new(1).cut_off(&TestServers::new(1).manager());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_or_hangs_tells_nothing_else_either() {
+async fn faulty_server_answers_no_other_command() {
     let troubles: [fn(&redlock_runtime::testing::TestServer); 3] = [
         |server| server.down(),
         |server| server.freeze(),
@@ -276,7 +276,7 @@ async fn a_server_that_refuses_or_hangs_tells_nothing_else_either() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_refuses_passes_no_message_on() {
+async fn refusing_server_delivers_no_messages() {
     let servers = TestServers::new(1);
     let (ours, theirs) = (servers.manager(), servers.manager());
     ours.ready().await.unwrap();
@@ -297,7 +297,7 @@ async fn a_server_that_refuses_passes_no_message_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_server_is_slow_in_everything() {
+async fn slow_server_delays_inspection() {
     let servers = TestServers::new(1);
     let ours = servers.manager();
     servers.node(0).slow(Duration::from_millis(300));
@@ -308,7 +308,7 @@ async fn a_slow_server_is_slow_in_everything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_starts_again_is_well() {
+async fn restart_of_a_server_ends_its_faults() {
     let servers = TestServers::new(1);
     let ours = servers.manager();
     let server = servers.node(0);

@@ -12,16 +12,16 @@ async fn capture(id: u64) -> Result<u64, LockError> {
 }
 
 /// Runs a concurrent test in another thread and another runtime.
-fn in_another_test<T: Send>(test: impl AsyncFnOnce() -> T + Send) -> T {
+fn run_as_another_test<T: Send>(test: impl AsyncFnOnce() -> T + Send) -> T {
     let run = || Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(test());
     thread::scope(|scope| scope.spawn(run).join().unwrap())
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_that_run_at_the_same_time_do_not_see_it() {
+async fn installed_manager_is_invisible_to_concurrent_tests() {
     let servers = TestServers::new(1);
     let installed = testing::install(&servers.manager());
-    let seen = in_another_test(async || LockManager::current().err());
+    let seen = run_as_another_test(async || LockManager::current().err());
     assert!(matches!(seen, Some(LockError::NotInstalled)), "{seen:?}");
     assert_eq!(tokio::spawn(capture(7)).await.unwrap().unwrap(), 7);
     drop(installed);
@@ -31,11 +31,11 @@ async fn tests_that_run_at_the_same_time_do_not_see_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tests_that_run_at_the_same_time_have_one_each() {
+async fn concurrent_tests_install_separate_managers() {
     let servers = TestServers::new(1);
     let _installed = testing::install(&servers.manager());
     // The two tests do not wait for each other.
-    let theirs = in_another_test(async || {
+    let theirs = run_as_another_test(async || {
         let servers = TestServers::new(1);
         let _installed = testing::install(&servers.manager());
         tokio::spawn(capture(8)).await.unwrap().unwrap();
@@ -46,7 +46,7 @@ async fn tests_that_run_at_the_same_time_have_one_each() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_threads_of_a_runtime_have_it() {
+async fn installed_manager_is_visible_on_all_runtime_threads() {
     let servers = TestServers::new(1);
     let _installed = testing::install(&servers.manager());
     let calls: Vec<_> = (0..20).map(|id| tokio::spawn(capture(id))).collect();
@@ -58,7 +58,7 @@ async fn all_threads_of_a_runtime_have_it() {
 }
 
 #[test]
-fn each_seed_has_its_own() {
+fn each_seed_installs_its_own_manager() {
     explore(0..20, async |servers, seed| {
         let _installed = testing::install(&servers.manager());
         let _ = tokio::spawn(capture(seed)).await.unwrap();
@@ -68,7 +68,7 @@ fn each_seed_has_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scope_comes_before_it() {
+async fn scoped_manager_overrides_the_installed_one() {
     let (servers, others) = (TestServers::new(1), TestServers::new(1));
     let _installed = testing::install(&servers.manager());
     others.manager().scope(capture(7)).await.unwrap();
@@ -78,7 +78,7 @@ async fn a_scope_comes_before_it() {
 
 #[tokio::test(start_paused = true)]
 #[should_panic(expected = "this test has replaced the installed manager already")]
-async fn a_test_replaces_it_once() {
+async fn second_install_in_a_test_panics() {
     let servers = TestServers::new(1);
     let _first = testing::install(&servers.manager());
     let _second = testing::install(&servers.manager());
@@ -86,7 +86,7 @@ async fn a_test_replaces_it_once() {
 
 #[test]
 #[should_panic(expected = "this is outside of one")]
-fn outside_of_a_runtime_there_is_no_place_for_it() {
+fn install_outside_of_a_runtime_panics() {
     let manager = LockManager::in_memory();
     let _installed = testing::install(&manager);
 }

@@ -32,7 +32,7 @@ async fn calls_of_two_managers_take_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_of_somebody_else_is_waited_for() {
+async fn call_waits_for_a_lock_of_an_external_holder() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     servers.hold("order:7").await;
@@ -55,7 +55,7 @@ async fn export(tenant: &str) -> Result<(), LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_are_together_as_there_are_permits() {
+async fn permits_limit_concurrent_holders() {
     for count in [1, 3] {
         let servers = TestServers::new(count);
         let (ours, theirs) = (servers.manager(), servers.manager());
@@ -70,7 +70,7 @@ async fn so_many_are_together_as_there_are_permits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn permits_of_somebody_else_are_waited_for() {
+async fn call_waits_for_permits_of_external_holders() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     servers.hold_permit("export:acme", 2).await;
@@ -87,20 +87,20 @@ async fn permits_of_somebody_else_are_waited_for() {
 }
 
 #[distributed_lock(key = "export:{tenant}", permits = 1, ttl = 30, on_lost = continue)]
-async fn export_on(tenant: &str, pause: Duration) -> Result<(), LockError> {
+async fn export_despite_the_loss(tenant: &str, pause: Duration) -> Result<(), LockError> {
     let _ = tenant;
     sleep(pause).await;
     Ok(())
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_on_without_its_permit_is_one_too_many() {
+async fn holder_that_ignores_a_lost_permit_violates_the_limit() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
-    let (first, second) = tokio::join!(ours.scope(export_on("acme", SECOND * 9)), async {
+    let (first, second) = tokio::join!(ours.scope(export_despite_the_loss("acme", SECOND * 9)), async {
         sleep(SECOND).await;
         servers.lose("export:acme");
-        theirs.scope(export_on("acme", SECOND)).await
+        theirs.scope(export_despite_the_loss("acme", SECOND)).await
     });
     second.unwrap();
     assert!(first.is_ok(), "{first:?}");
@@ -123,7 +123,7 @@ async fn shared_locks_are_held_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fencing_tokens_grow_from_owner_to_owner() {
+async fn fencing_tokens_increase_with_each_holder() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let first = ours.acquire(LockRequest::new("order:7").fencing()).await.unwrap();
@@ -145,14 +145,14 @@ async fn capture_and_audit(id: u64) -> Result<u64, LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_call_enters_the_lock_of_its_caller() {
+async fn nested_call_enters_the_lock_of_its_caller() {
     let servers = TestServers::new(3);
     assert_eq!(servers.manager().scope(capture_and_audit(7)).await.unwrap(), 7);
     assert_eq!(servers.log().acquired(), ["order:7"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_detached_lock_is_taken_up_by_another_manager() {
+async fn detached_lock_is_attached_by_another_manager() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let detached: DetachedLock = ours.acquire("order:7").await.unwrap().detach().to_string().parse().unwrap();
@@ -170,7 +170,7 @@ async fn report() -> Result<Option<u32>, LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_runs_once_in_its_window() {
+async fn job_runs_once_per_window() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     assert_eq!(ours.scope(report()).await.unwrap(), Some(42));
@@ -182,7 +182,7 @@ async fn a_job_runs_once_in_its_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_lingers_is_given_to_whoever_asks() {
+async fn lingering_lock_is_handed_to_another_manager() {
     let servers = TestServers::new(3);
     let linger = || servers.manager_with(LockManager::builder().linger(2 * SECOND));
     let (ours, theirs) = (linger(), linger());
@@ -195,7 +195,7 @@ async fn a_lock_that_lingers_is_given_to_whoever_asks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_lock_stops_the_body_of_another_manager() {
+async fn break_stops_the_body_of_another_manager() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     ours.ready().await.unwrap();
@@ -214,7 +214,7 @@ async fn a_broken_lock_stops_the_body_of_another_manager() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn managers_have_settings_of_their_own() {
+async fn each_manager_has_its_own_settings() {
     let servers = TestServers::new(1);
     let builder = LockManager::builder().namespace("shop").default_wait(Wait::None);
     let (ours, plain) = (servers.manager_with(builder), servers.manager());

@@ -30,7 +30,7 @@ fn told(servers: &TestServers) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_while_it_waits_is_told_of() {
+async fn cancelled_waiter_is_logged() {
     let servers = TestServers::new(3);
     let ours = servers.manager_with(LockManager::builder().namespace("shop"));
     servers.hold("shop:order:7").await;
@@ -45,7 +45,7 @@ async fn a_call_that_is_dropped_while_it_waits_is_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_refused_at_its_begin_is_told_of() {
+async fn invalid_request_is_logged_as_failed() {
     let servers = TestServers::new(1);
     let ours = servers.manager();
     assert!(ours.acquire(LockRequest::new("order:7").ttl(Duration::ZERO)).await.is_err());
@@ -56,7 +56,7 @@ async fn a_call_that_is_refused_at_its_begin_is_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_panics_gives_its_lock_back_and_is_over() {
+async fn panic_in_a_body_releases_the_lock_and_is_logged() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let body = tokio::spawn(async move {
@@ -72,7 +72,7 @@ async fn a_body_that_panics_gives_its_lock_back_and_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_nobody_has_asked_for_is_a_mistake() {
+async fn assertion_on_an_unknown_name_fails() {
     let servers = TestServers::new(1);
     assert_eq!(servers.log().max_together("order:7"), 0, "there is nothing yet");
     drop(servers.manager().acquire("order:7").await.unwrap());
@@ -82,7 +82,7 @@ async fn a_name_that_nobody_has_asked_for_is_a_mistake() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_nobody_has_had_was_not_exclusive() {
+async fn assert_exclusive_fails_for_a_lock_that_was_never_held() {
     let servers = TestServers::new(1);
     servers.hold("order:7").await;
     assert!(servers.manager().try_acquire("order:7").await.is_err());
@@ -91,7 +91,7 @@ async fn a_lock_that_nobody_has_had_was_not_exclusive() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_are_together_and_a_writer_is_not() {
+async fn log_shows_concurrent_readers_and_exclusive_writers() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let reader = || LockRequest::shared("config");
@@ -113,7 +113,7 @@ async fn readers_are_together_and_a_writer_is_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_at_once_are_not_exclusive() {
+async fn assert_exclusive_fails_for_overlapping_holders() {
     let servers = TestServers::new(1);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let stale = ours.acquire("order:7").await.unwrap();
@@ -125,7 +125,7 @@ async fn two_at_once_are_not_exclusive() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_writer_that_shares_its_lock_is_a_reader_from_then_on() {
+async fn downgraded_writer_is_logged_as_a_reader() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let writer = ours.acquire("config").await.unwrap();
@@ -152,7 +152,7 @@ async fn shares_of(servers: &TestServers) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_of_one_process_share_a_vote_and_each_is_told_of() {
+async fn readers_that_share_a_vote_are_logged_separately() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     let (first, second) = tokio::join!(ours.scope(read(&servers, SECOND)), ours.scope(read(&servers, 2 * SECOND)));
@@ -165,7 +165,7 @@ async fn readers_of_one_process_share_a_vote_and_each_is_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_that_share_a_vote_lose_it_one_by_one() {
+async fn loss_of_a_shared_vote_is_logged_for_each_reader() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     let (first, second, ()) =
@@ -179,13 +179,13 @@ async fn readers_that_share_a_vote_lose_it_one_by_one() {
 }
 
 #[distributed_lock(key = "config", mode = shared, on_lost = continue)]
-async fn read_on() -> Result<(), LockError> {
+async fn read_despite_the_loss() -> Result<(), LockError> {
     sleep(9 * SECOND).await;
     Ok(())
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_that_go_on_without_their_vote_are_beside_the_writer() {
+async fn readers_that_ignore_a_lost_vote_overlap_the_writer() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let write = async {
@@ -193,7 +193,8 @@ async fn readers_that_go_on_without_their_vote_are_beside_the_writer() {
         servers.expire("config");
         drop(theirs.acquire("config").await.unwrap());
     };
-    let (first, second, ()) = tokio::join!(ours.scope(read_on()), ours.scope(read_on()), write);
+    let (first, second, ()) =
+        tokio::join!(ours.scope(read_despite_the_loss()), ours.scope(read_despite_the_loss()), write);
     assert!(first.is_ok() && second.is_ok());
     let text = said(|| assert_exclusive!(servers.log(), "config"));
     let (came_in, others) = text.split_once("while these were at work\n").unwrap();
@@ -214,7 +215,7 @@ async fn capture(number: u64, pause: Duration) -> Result<(), LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_call_is_told_of_and_counts_with_its_caller() {
+async fn nested_call_is_logged_and_counts_as_one_holder() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     ours.scope(capture(7, SECOND)).await.unwrap();
@@ -233,7 +234,7 @@ async fn a_nested_call_is_told_of_and_counts_with_its_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_call_that_is_lost_with_its_caller_leaves_before_that_is_over() {
+async fn lost_nested_call_is_logged_before_the_end_of_its_caller() {
     let servers = TestServers::new(3);
     let ours = servers.manager();
     let (captured, ()) = tokio::join!(ours.scope(capture(7, 9 * SECOND)), async {
@@ -248,7 +249,7 @@ async fn a_nested_call_that_is_lost_with_its_caller_leaves_before_that_is_over()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ttl_is_asserted_as_the_attribute_says_it_or_by_a_value() {
+async fn assert_locked_accepts_every_form_of_a_ttl() {
     const TTL: Duration = Duration::from_secs(90);
     let servers = TestServers::new(1);
     drop(servers.manager().acquire(LockRequest::new("order:7").ttl(TTL)).await.unwrap());

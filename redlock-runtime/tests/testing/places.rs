@@ -46,7 +46,7 @@ fn runtime() -> Runtime {
 }
 
 #[test]
-fn of_whoever_has_a_lock() {
+fn panics_of_release_name_the_line_of_the_test() {
     runtime().block_on(async {
         let servers = TestServers::new(1);
         servers.hold("order:7").await;
@@ -59,7 +59,7 @@ fn of_whoever_has_a_lock() {
 }
 
 #[test]
-fn of_somebody_else() {
+fn panics_of_hold_name_the_line_of_the_test() {
     let servers = TestServers::new(1);
     let held = runtime();
     held.block_on(servers.hold("order:7"));
@@ -71,7 +71,7 @@ fn of_somebody_else() {
 
 /// A future of another crate has a line of that crate, so the text names the line of the test.
 #[test]
-fn of_somebody_else_in_a_timeout() {
+fn panics_of_hold_in_a_timeout_name_the_line_of_the_test() {
     let servers = TestServers::new(1);
     runtime().block_on(servers.hold("order:7"));
     let (mut line, waits) = (0, Duration::from_secs(1));
@@ -85,7 +85,7 @@ fn of_somebody_else_in_a_timeout() {
 }
 
 #[test]
-fn of_servers_and_managers() {
+fn panics_of_servers_name_the_line_of_the_test() {
     told_here!(TestServers::new(0));
     told_here!(TestServers::new(1).manager());
     told_here!(TestServers::new(1).node(1));
@@ -102,7 +102,7 @@ fn of_servers_and_managers() {
 }
 
 #[test]
-fn of_the_log() {
+fn panics_of_the_log_name_the_line_of_the_test() {
     runtime().block_on(async {
         let servers = TestServers::new(1);
         drop(servers.manager().acquire("order:7").await.unwrap());
@@ -114,7 +114,7 @@ fn of_the_log() {
 }
 
 #[test]
-fn of_many_schedules() {
+fn panics_of_explore_name_the_line_of_the_test() {
     let forever = async |_servers: TestServers, _seed: u64| std::future::pending::<()>().await;
     told_here!(explore([7], forever));
     told_here!(Explore::new([7]).max_time(Duration::from_secs(1)).run(forever));

@@ -32,7 +32,7 @@ async fn calls_on_several_threads_take_turns() {
 }
 
 #[tokio::test]
-async fn a_lease_runs_out_in_real_time() {
+async fn lease_expires_in_real_time() {
     let servers = TestServers::new(1);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let ttl = Duration::from_millis(200);

@@ -14,7 +14,7 @@ fn both() -> LockRequest {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_of_several_keys_is_called_by_each_of_them() {
+async fn multi_key_lock_is_logged_under_each_key() {
     let servers = TestServers::new(3);
     drop(servers.manager().acquire(both()).await.unwrap());
     let log = servers.log();
@@ -35,7 +35,7 @@ async fn transfer(from: u64, to: u64) -> Result<(), LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_that_have_no_key_in_common_are_at_work_together() {
+async fn calls_without_a_common_key_run_concurrently() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let (first, second, third) =
@@ -49,7 +49,7 @@ async fn those_that_have_no_key_in_common_are_at_work_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_that_have_a_key_in_common_are_not_exclusive_by_that_one() {
+async fn overlap_on_a_common_key_is_reported_for_that_key() {
     let servers = TestServers::new(1);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let stale = ours.acquire(both()).await.unwrap();
@@ -66,7 +66,7 @@ async fn those_that_have_a_key_in_common_are_not_exclusive_by_that_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_is_shared_among_others_that_are_not_is_had_together() {
+async fn shared_key_of_a_multi_key_lock_has_concurrent_holders() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let request = |own: &str| LockRequest::all([LockPart::key(own), LockPart::shared("rates")]);
@@ -78,7 +78,7 @@ async fn a_key_that_is_shared_among_others_that_are_not_is_had_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_has_a_folder_is_in_the_way_of_those_below_it() {
+async fn folder_lock_excludes_locks_below_the_folder() {
     let servers = TestServers::new(1);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let beside = (
@@ -104,7 +104,7 @@ async fn whoever_has_a_folder_is_in_the_way_of_those_below_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_keys_that_are_shared_from_now_on_are_so_in_the_log() {
+async fn downgrade_of_a_multi_key_lock_is_logged_for_each_key() {
     let servers = TestServers::new(3);
     let (ours, theirs) = (servers.manager(), servers.manager());
     let lowered = ours.acquire(both()).await.unwrap();

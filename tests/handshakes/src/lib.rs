@@ -33,7 +33,7 @@ struct Watchdog {
 }
 
 impl Watchdog {
-    /// Adds a lock, as `Watchdog::look_within` does after the entry is in the queue.
+    /// Adds a lock, as `Watchdog::schedule_check_within` does after the entry is in the queue.
     fn take_lock(&self, at: u64) {
         self.watched.lock().unwrap().push(at);
         if self.next_look.is_after(at) {
@@ -60,7 +60,7 @@ impl Watchdog {
 
 /// Takes two locks during a look that was planned for `planned`, and checks that the task oversleeps neither of them.
 /// Without a bound on preemptions, this takes many minutes.
-fn no_lock_is_overslept(planned: u64, forgets_first: bool) {
+fn check_that_no_lock_is_missed(planned: u64, forgets_first: bool) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(INTERRUPTIONS);
     model.check(move || {
@@ -82,16 +82,16 @@ fn no_lock_is_overslept(planned: u64, forgets_first: bool) {
 }
 
 #[test]
-fn a_lock_that_is_taken_during_a_look_is_not_overslept() {
+fn watchdog_does_not_miss_a_lock_acquired_during_its_check() {
     for planned in [5, 15, u64::MAX] {
-        no_lock_is_overslept(planned, true);
+        check_that_no_lock_is_missed(planned, true);
     }
 }
 
 #[test]
 #[should_panic(expected = "is overslept")]
-fn a_watchdog_that_looks_before_it_forgets_is_convicted() {
-    no_lock_is_overslept(5, false);
+fn watchdog_that_clears_its_schedule_too_late_fails_the_test() {
+    check_that_no_lock_is_missed(5, false);
 }
 
 /// Copy of `Owed` that lacks the second condition in `owes`.
@@ -140,7 +140,7 @@ impl Counts for Careless {
 
 /// Answers one release while two others are sent.
 /// From the next release on, the counter must return the time since which the node is silent. After all answers, it must return 0.
-fn silence_is_noticed(make: impl Fn() -> Box<dyn Counts> + Send + Sync + 'static) {
+fn check_that_an_unresponsive_node_is_noticed(make: impl Fn() -> Box<dyn Counts> + Send + Sync + 'static) {
     loom::model(move || {
         let owed: Arc<Box<dyn Counts>> = Arc::new(make());
         owed.owes(1);
@@ -159,12 +159,12 @@ fn silence_is_noticed(make: impl Fn() -> Box<dyn Counts> + Send + Sync + 'static
 }
 
 #[test]
-fn a_silent_node_is_noticed_from_the_next_release_on() {
-    silence_is_noticed(|| Box::new(Owed::nothing()));
+fn unresponsive_node_is_noticed_after_the_next_release() {
+    check_that_an_unresponsive_node_is_noticed(|| Box::new(Owed::nothing()));
 }
 
 #[test]
 #[should_panic(expected = "nobody knows since when")]
-fn who_leaves_the_time_to_the_first_is_convicted() {
-    silence_is_noticed(|| Box::new(Careless { count: AtomicUsize::new(0), since: AtomicU64::new(0) }));
+fn counter_that_keeps_the_first_timestamp_fails_the_test() {
+    check_that_an_unresponsive_node_is_noticed(|| Box::new(Careless { count: AtomicUsize::new(0), since: AtomicU64::new(0) }));
 }

@@ -21,7 +21,7 @@ fn numbers_rise_in_the_order_of_the_holders() {
 /// ballot that is already the number of another token, and other nodes may have accepted the same ballot before. Therefore a client
 /// repeats a ballot only within its first try.
 #[test]
-fn the_same_ballot_may_be_proposed_again() {
+fn same_ballot_can_be_proposed_again() {
     for (name, model) in runs::fencing().into_iter().filter(|(_, model)| !model.learns) {
         let outcome = runs::search_in_test(&Fencing { variant: Variant::ProposesAgain, ..model });
         assert!(outcome.is_safe(), "{name}: {outcome}");
@@ -54,6 +54,6 @@ fn every_rule_of_numbers_is_needed() {
 }
 
 #[test]
-fn simpler_ways_are_refuted() {
+fn simpler_fencing_protocols_are_refuted() {
     assert!(is_refuted(Variant::Overwrites) && is_refuted(Variant::OneNodeIsEnough));
 }

@@ -3,7 +3,7 @@
 use redlock_model::runs;
 
 #[test]
-fn no_more_have_permits_than_there_are() {
+fn permit_holders_never_exceed_the_number_of_permits() {
     for (name, model) in runs::permits() {
         let outcome = runs::search_in_test(&model);
         println!("{name}: {outcome}");

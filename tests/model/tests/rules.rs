@@ -22,7 +22,7 @@ fn with_every_rule_the_same_scenarios_are_safe() {
 }
 
 #[test]
-fn a_trace_tells_every_step() {
+fn trace_lists_every_step() {
     let rules = runs::without_a_rule();
     let (rule, scenario, _) = rules.first().expect("there are rules");
     let outcome = runs::search_in_test(&scenario.clone().without(*rule));

@@ -5,7 +5,7 @@ use redlock_model::runs;
 use redlock_model::sets::Sets;
 
 #[test]
-fn all_names_are_had_alone_and_in_the_end_by_everybody() {
+fn keys_are_held_exclusively_and_every_waiter_is_served() {
     let mut rows = Vec::new();
     for (name, model) in runs::sets() {
         let outcome = runs::search_in_test(&model);
@@ -27,7 +27,7 @@ fn with_every_rule_the_same_requests_are_safe() {
 }
 
 #[test]
-fn every_rule_of_several_names_is_needed() {
+fn every_rule_of_several_keys_is_needed() {
     for (rule, model, symptom) in runs::sets_without_a_rule() {
         let outcome = runs::search_in_test(&Sets { without: Some(rule), ..model });
         let violation = outcome.violation.unwrap_or_else(|| panic!("{rule:?} is not needed"));

@@ -10,7 +10,7 @@ const fn seconds(seconds: u64) -> Duration {
 }
 
 #[tokio::test]
-async fn a_function_takes_what_it_does_not_say_itself() {
+async fn function_inherits_the_defaults_of_its_block() {
     let shop = Shop { locks: LockManager::in_memory() };
     assert_eq!(shop.all(1).await.unwrap(), seconds(7));
     assert_eq!(shop.some(1).await.unwrap(), seconds(9));
@@ -24,7 +24,7 @@ async fn a_function_takes_what_it_does_not_say_itself() {
 }
 
 #[tokio::test]
-async fn the_nearer_default_counts() {
+async fn inner_defaults_override_outer_defaults() {
     let calls = async { [jobs::outer().await, jobs::deeper::inner().await, Job::run().await] };
     let leases = LockManager::in_memory().scope(calls).await.map(Result::unwrap);
     assert_eq!(leases, [20, 20, 30].map(seconds));

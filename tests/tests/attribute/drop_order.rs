@@ -170,7 +170,7 @@ async fn locked_unused(a: Noisy, b: Noisy, (c, d): (Noisy, Noisy), e: Noisy) -> 
 }
 
 #[tokio::test]
-async fn of_what_patterns_leave_unbound() {
+async fn drop_order_of_values_not_bound_by_patterns() {
     for cancel in [false, true] {
         let log = Log::new();
         let n = |name| log.noisy(name);
@@ -187,7 +187,7 @@ async fn of_what_patterns_leave_unbound() {
 }
 
 #[tokio::test]
-async fn of_names_that_the_generated_code_has_as_well() {
+async fn drop_order_of_names_used_by_the_generated_code() {
     let log = Log::new();
     let n = |name| log.noisy(name);
     let page = || Page { part: n("part"), rest: n("rest") };
@@ -198,7 +198,7 @@ async fn of_names_that_the_generated_code_has_as_well() {
 }
 
 #[tokio::test]
-async fn of_unused_arguments() {
+async fn drop_order_of_unused_arguments() {
     let log = Log::new();
     let n = |name| log.noisy(name);
     let expected = log.run(false, plain_unused(n("a"), n("b"), (n("c"), n("d")), n("e"))).await;
@@ -260,7 +260,7 @@ fn assert_same(plain: &[(&str, bool)], locked: &[(&str, bool)]) {
 }
 
 #[tokio::test]
-async fn of_a_function() {
+async fn drop_order_of_a_function() {
     for cancel in [false, true] {
         let log = Log::new();
         let n = |name| log.noisy(name);
@@ -271,7 +271,7 @@ async fn of_a_function() {
 }
 
 #[tokio::test]
-async fn of_names_that_nobody_uses() {
+async fn drop_order_of_unused_bindings() {
     let log = Log::new();
     let n = |name| log.noisy(name);
     let expected = log.run(false, plain_unused_pair((n("a"), n("b")), n("c"), ((), n("d")), n("e"))).await;
@@ -280,7 +280,7 @@ async fn of_names_that_nobody_uses() {
 }
 
 #[tokio::test]
-async fn of_an_early_return() {
+async fn drop_order_of_an_early_return() {
     let log = Log::new();
     let n = |name| log.noisy(name);
     let expected = log.run(false, plain_early(n("a"), n("b"), n("c"))).await;
@@ -289,7 +289,7 @@ async fn of_an_early_return() {
 }
 
 #[tokio::test]
-async fn of_a_method() {
+async fn drop_order_of_a_method() {
     let log = Log::new();
     let n = |name| log.noisy(name);
     let service = || Service { noisy: n("self") };
@@ -299,7 +299,7 @@ async fn of_a_method() {
 }
 
 #[tokio::test]
-async fn of_an_async_trait_method() {
+async fn drop_order_of_an_async_trait_method() {
     let log = Log::new();
     let n = |name| log.noisy(name);
     let service = || Service { noisy: n("self") };
@@ -309,7 +309,7 @@ async fn of_an_async_trait_method() {
 }
 
 #[tokio::test]
-async fn of_a_function_that_returns_a_future() {
+async fn drop_order_of_a_function_that_returns_a_future() {
     let log = Log::new();
     let drops = log.run(false, future(log.noisy("a"), log.noisy("b"))).await;
     assert!(drops.iter().all(|(_, is_locked)| *is_locked), "dropped after the lock: {drops:?}");

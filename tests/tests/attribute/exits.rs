@@ -60,7 +60,7 @@ async fn values_and_errors_pass_through() {
 }
 
 #[tokio::test]
-async fn a_panic_gives_the_lock_back() {
+async fn panic_releases_the_lock() {
     let manager = LockManager::in_memory();
     let scoped = manager.clone();
     let panicked = task::spawn(async move { scoped.scope(leave(Exit::Panic, None)).await }).await;
@@ -69,7 +69,7 @@ async fn a_panic_gives_the_lock_back() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_gives_the_lock_back() {
+async fn dropped_call_releases_the_lock() {
     let manager = LockManager::in_memory();
     let (entered, is_inside) = oneshot::channel();
     let mut call = Box::pin(manager.scope(leave(Exit::Never, Some(entered))));
@@ -83,14 +83,14 @@ async fn a_dropped_call_gives_the_lock_back() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_never_polled_locks_nothing() {
+async fn unpolled_call_acquires_no_lock() {
     let manager = LockManager::in_memory();
     drop(manager.scope(leave(Exit::Value, None)));
     assert!(is_free(&manager, "exit").await);
 }
 
 #[tokio::test]
-async fn the_body_of_a_contended_call_does_not_run() {
+async fn contended_call_does_not_run_its_body() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire("exit").await.unwrap();
     let (entered, mut is_inside) = oneshot::channel();
@@ -101,7 +101,7 @@ async fn the_body_of_a_contended_call_does_not_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_lock_stops_the_body() {
+async fn lock_loss_stops_the_body() {
     #[distributed_lock(key = "short", ttl = 100ms, renew = false)]
     async fn slow() -> Result<(), LockError> {
         tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -114,7 +114,7 @@ async fn a_lost_lock_stops_the_body() {
 }
 
 #[tokio::test]
-async fn without_a_manager_the_body_does_not_run() {
+async fn call_without_a_manager_does_not_run_its_body() {
     let ran = AssertUnwindSafe(leave(Exit::Panic, None));
     let error = ran.0.await.unwrap_err();
     assert!(matches!(error, MyError::Lock(LockError::NotInstalled)), "{error:?}");

@@ -20,7 +20,7 @@ impl Config for Deployment {
 }
 
 #[tokio::test]
-async fn a_constant_may_be_that_of_a_parameter_of_the_impl() {
+async fn option_accepts_a_constant_of_an_impl_type_parameter() {
     assert_eq!(Service::<Deployment>::of_the_parameter(1).await.unwrap(), Deployment::TTL);
     assert_eq!(Service::<Deployment>::of_the_type(1).await.unwrap(), Deployment::TTL);
     assert_eq!(Service::<Deployment>::qualified(1).await.unwrap(), Deployment::TTL);
@@ -32,7 +32,7 @@ async fn runs<T>(call: impl Future<Output = Result<T, LockError>>) -> T {
 }
 
 #[tokio::test]
-async fn lint_levels_of_arguments_change_nothing() {
+async fn lint_attributes_on_arguments_are_accepted() {
     let (text, pair) = ("four".to_owned(), ("six___".to_owned(), String::new()));
     let call = ui_hard_shapes::lint_levels(
         0,
@@ -54,13 +54,13 @@ async fn patterns_may_borrow_mutably() {
 }
 
 #[tokio::test]
-async fn impl_trait_may_stand_inside_of_dyn_trait() {
+async fn impl_trait_inside_dyn_trait_is_accepted() {
     let items = runs(ui_hard_shapes::nested_impl(3)).await.map(|item| item.to_string());
     assert_eq!(items.collect::<String>(), "012");
 }
 
 #[tokio::test]
-async fn parts_of_ones_own_stand_in_the_key() {
+async fn custom_key_parts_are_part_of_the_key() {
     let manager = LockManager::in_memory();
     let _guard = manager.acquire("o-1:o-2:o-1").await.unwrap();
     let call = |other| ui_hard_shapes::own_parts(&&OrderId(1), OrderId(other));
@@ -69,7 +69,7 @@ async fn parts_of_ones_own_stand_in_the_key() {
 }
 
 #[tokio::test]
-async fn a_method_takes_the_value_of_a_named_part() {
+async fn method_in_a_key_accepts_a_named_part_as_argument() {
     let manager = LockManager::in_memory();
     let _guard = manager.acquire("23:1:10").await.unwrap();
     let call = |first| manager.scope(ui_hard_shapes::inputs(Order(vec![10, 20, 30]), first, "abc".into()));
@@ -78,24 +78,24 @@ async fn a_method_takes_the_value_of_a_named_part() {
 }
 
 #[tokio::test]
-async fn a_guard_is_seen_by_a_block_after_a_macro() {
+async fn guard_is_visible_in_a_block_after_a_macro() {
     assert!(runs(ui_hard_shapes::after_a_macro(1)).await);
     assert!(runs(ui_hard_shapes::unboxed_after_a_macro(1)).await);
 }
 
 #[tokio::test]
-async fn functions_may_begin_with_items() {
+async fn function_body_may_start_with_items() {
     assert_eq!(runs(ui_hard_shapes::items_first(1)).await, 4);
     assert_eq!(runs(ui_hard_shapes::items_first_boxed(2)).await, 3);
 }
 
 #[tokio::test]
-async fn an_argument_may_be_there_for_the_lower_key_alone() {
+async fn argument_used_only_by_the_inner_key_is_accepted() {
     assert_eq!(runs(ui_hard_shapes::stacked("a".into(), "b".into())).await, "upper:a");
 }
 
 #[tokio::test]
-async fn arguments_stand_in_any_order() {
+async fn arguments_are_accepted_in_any_order() {
     let manager = LockManager::in_memory();
     let second = Duration::from_secs(1);
     let call =
@@ -117,6 +117,6 @@ macro_rules! with_an_argument {
 with_an_argument!(another_name, "order:{order_id}", order_id);
 
 #[tokio::test]
-async fn an_argument_of_a_macro_may_stand_beside_another() {
+async fn macro_hygiene_separates_equal_argument_names() {
     assert!(!runs(another_name(1, 7)).await);
 }

@@ -50,7 +50,7 @@ fn hostile() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn ordinary_values_stay_readable() {
+async fn ordinary_values_are_readable_in_keys() {
     let manager = LockManager::in_memory();
     let order = Order { lines: (Line { sku: "a/b".into() }, 2), r#type: "new" };
     let keys = async { (pair("7", "a:b", true).await.unwrap(), fields(&order, 1, Path(9), true).await.unwrap()) };
@@ -86,7 +86,7 @@ async fn different_arguments_never_lock_the_same_key() {
 }
 
 #[tokio::test]
-async fn the_key_is_formatted_once_before_the_body() {
+async fn key_is_formatted_once_before_the_body() {
     struct Counted(std::cell::Cell<u32>);
 
     impl fmt::Display for Counted {

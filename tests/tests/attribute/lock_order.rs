@@ -45,13 +45,13 @@ async fn cancel_if_free(order_id: u64) -> Result<(), LockError> {
 }
 
 #[distributed_lock(key = "stock:{sku}")]
-async fn stock_with_order_as_said(sku: u64, order_id: u64) -> Result<(), LockError> {
+async fn stock_with_order_unchecked(sku: u64, order_id: u64) -> Result<(), LockError> {
     let _ = sku;
-    cancel_as_said(order_id).await
+    cancel_unchecked(order_id).await
 }
 
 #[distributed_lock(key = "order:{order_id}", order_check = off)]
-async fn cancel_as_said(order_id: u64) -> Result<(), LockError> {
+async fn cancel_unchecked(order_id: u64) -> Result<(), LockError> {
     let _ = order_id;
     Ok(())
 }
@@ -78,7 +78,7 @@ fn manager(check: OrderCheck) -> LockManager {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_locks_the_other_way_round_is_denied_with_all_lines() {
+async fn opposite_lock_order_is_denied_with_all_lines() {
     let manager = manager(OrderCheck::Deny);
     manager.scope(order_with_stock(1, 2)).await.unwrap();
     // Uses other keys of the same kinds, in other functions. A repetition fails as well.
@@ -95,11 +95,11 @@ async fn a_call_that_takes_locks_the_other_way_round_is_denied_with_all_lines() 
 }
 
 #[tokio::test]
-async fn what_cannot_wait_for_each_other_is_no_contradiction() {
+async fn calls_that_cannot_deadlock_pass_the_order_check() {
     let manager = manager(OrderCheck::Deny);
     manager.scope(order_with_stock(1, 2)).await.unwrap();
     manager.scope(stock_with_order_if_free(3, 4)).await.unwrap();
-    manager.scope(stock_with_order_as_said(3, 4)).await.unwrap();
+    manager.scope(stock_with_order_unchecked(3, 4)).await.unwrap();
     // Neither do these under a common lock.
     let other = self::manager(OrderCheck::Deny);
     other.scope(in_the_warehouse(true)).await.unwrap();
@@ -108,7 +108,7 @@ async fn what_cannot_wait_for_each_other_is_no_contradiction() {
 }
 
 #[tokio::test]
-async fn two_locks_of_one_kind_have_an_order_by_their_keys() {
+async fn locks_of_one_template_are_ordered_by_key() {
     let manager = manager(OrderCheck::Deny);
     for (from, to) in [(1, 2), (2, 9), (9, 10)] {
         manager.scope(transfer(from, to)).await.unwrap();
@@ -122,7 +122,7 @@ async fn second(manager: &LockManager) -> Result<(), LockError> {
 }
 
 #[tokio::test]
-async fn calls_by_hand_are_told_apart_by_their_lines() {
+async fn manual_calls_are_distinguished_by_their_lines() {
     let manager = manager(OrderCheck::Deny);
     let first = async |body: u32| {
         let nested = async |_: &LockGuard| if body > 0 { second(&manager).await } else { Ok(()) };
@@ -139,7 +139,7 @@ async fn calls_by_hand_are_told_apart_by_their_lines() {
 }
 
 #[tokio::test]
-async fn a_contradiction_is_one_warning_with_all_lines() {
+async fn opposite_lock_order_is_one_warning_with_all_lines() {
     for (check, expected) in [(OrderCheck::Warn, 1), (OrderCheck::Off, 0)] {
         let warnings = Warnings::default();
         let _subscribed = subscribe(warnings.clone());

@@ -21,7 +21,7 @@ async fn refund(id: u64) -> Result<u64, LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_would_wait_for_its_caller_names_both_attributes() {
+async fn deadlock_error_names_the_lines_of_both_attributes() {
     let started = Instant::now();
     let error = LockManager::in_memory().scope(capture(7)).await.unwrap_err();
     let LockError::WouldDeadlock { held, .. } = &error else { panic!("{error}") };
@@ -41,7 +41,7 @@ async fn to_the_end(id: u64) -> Result<u64, LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_no_lock_of_somebody_else_that_could_be_skipped() {
+async fn self_deadlock_is_an_error_and_not_skipped() {
     let manager = LockManager::in_memory();
     for outcome in [manager.scope(with_an_outcome(7)).await, manager.scope(to_the_end(7)).await] {
         assert!(matches!(outcome, Err(LockError::WouldDeadlock { .. })), "{outcome:?}");
@@ -49,7 +49,7 @@ async fn it_is_no_lock_of_somebody_else_that_could_be_skipped() {
 }
 
 #[distributed_lock(key = "order:{id}", wait = 5s, guard = lock)]
-async fn gives_back_meanwhile(id: u64) -> Result<u64, LockError> {
+async fn releases_during_a_nested_call(id: u64) -> Result<u64, LockError> {
     let gives_back = async {
         sleep(Duration::from_secs(1)).await;
         lock.release().await
@@ -59,7 +59,7 @@ async fn gives_back_meanwhile(id: u64) -> Result<u64, LockError> {
 }
 
 #[distributed_lock(key = "order:{id}", wait = 5s, on_lost = continue, guard = lock)]
-async fn gives_back_to_the_end(id: u64) -> Result<u64, LockError> {
+async fn releases_during_a_nested_call_and_continues(id: u64) -> Result<u64, LockError> {
     let gives_back = async {
         sleep(Duration::from_secs(1)).await;
         lock.release().await
@@ -69,10 +69,10 @@ async fn gives_back_to_the_end(id: u64) -> Result<u64, LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_sees_its_guard_may_give_the_lock_back_while_its_call_waits() {
+async fn body_may_release_its_guard_during_a_nested_wait() {
     let manager = LockManager::in_memory();
-    assert_eq!(manager.scope(gives_back_meanwhile(7)).await.unwrap(), 7);
-    assert_eq!(manager.scope(gives_back_to_the_end(7)).await.unwrap(), 7);
+    assert_eq!(manager.scope(releases_during_a_nested_call(7)).await.unwrap(), 7);
+    assert_eq!(manager.scope(releases_during_a_nested_call_and_continues(7)).await.unwrap(), 7);
 }
 
 #[distributed_lock(key = "order:{id}", wait = 5s, reentrant)]
@@ -100,7 +100,7 @@ async fn count_down(id: u64, depth: u64) -> Result<u64, LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reentrant_function_enters_the_lock_of_its_caller() {
+async fn reentrant_function_enters_the_lock_of_its_caller() {
     let manager = LockManager::in_memory();
     let started = Instant::now();
     assert_eq!(manager.scope(pay_three_times(7, 8)).await.unwrap(), 22);
@@ -142,7 +142,7 @@ impl Shop {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_block_makes_its_functions_reentrant() {
+async fn reentrant_default_applies_to_the_whole_block() {
     let manager = LockManager::in_memory();
     assert_eq!(manager.scope(Shop.capture(7)).await.unwrap(), 7);
     let (outer, inner) = manager.scope(Shop.fenced(7)).await.unwrap();

@@ -61,7 +61,7 @@ impl Times {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_ttl_is_the_lease() {
+async fn ttl_option_sets_the_lease() {
     let manager = LockManager::in_memory();
     let t = Times { lease: LEASE * 3 };
     macro_rules! lasts {
@@ -81,7 +81,7 @@ async fn the_ttl_is_the_lease() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn max_hold_bounds_the_body() {
+async fn max_hold_limits_the_body() {
     let manager = LockManager::in_memory();
     let t = Times { lease: LEASE };
     macro_rules! lasts {
@@ -103,7 +103,7 @@ async fn once_per_hour() -> Result<(), LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn min_hold_keeps_the_key_taken() {
+async fn min_hold_keeps_the_key_locked() {
     let manager = LockManager::in_memory();
     for _ in 0..2 {
         manager.scope(once_per_hour()).await.unwrap();
@@ -139,7 +139,7 @@ async fn fails_unless(succeeds: bool) -> Result<(), LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_fails_gives_its_window_back() {
+async fn failed_body_returns_its_window() {
     let manager = LockManager::in_memory();
     for succeeds in [false, false, true] {
         assert_eq!(manager.scope(fails_unless(succeeds)).await.is_ok(), succeeds);
@@ -155,12 +155,12 @@ async fn takes_an_hour() -> Result<(), LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_may_take_longer_than_the_ttl() {
+async fn body_may_run_longer_than_the_ttl() {
     LockManager::in_memory().scope(takes_an_hour()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_wait_bounds_the_call() {
+async fn wait_option_limits_the_call() {
     let manager = LockManager::in_memory();
     let day = Duration::from_secs(24 * 3600);
     let guard = manager.acquire(redlock_runtime::LockRequest::new("time").ttl(day)).await.unwrap();
@@ -221,7 +221,7 @@ fn future(state: &State) -> impl Future<Output = Result<(bool, bool), LockError>
 }
 
 #[tokio::test]
-async fn the_manager_may_be_any_expression() {
+async fn manager_option_accepts_any_expression() {
     let default = LockManager::in_memory();
     let state = State { locks: Arc::new(LockManager::in_memory()) };
     let calls = async {
@@ -245,7 +245,7 @@ fn lazy() -> impl Future<Output = Result<bool, LockError>> {
 }
 
 #[tokio::test]
-async fn the_default_manager_is_that_of_the_first_poll() {
+async fn default_manager_is_chosen_at_the_first_poll() {
     assert!(!LockManager::in_memory().scope(lazy()).await.unwrap());
 }
 
@@ -269,7 +269,7 @@ async fn lost() -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_error_gives_the_output() {
+async fn on_error_provides_the_output() {
     let manager = LockManager::in_memory();
     assert_eq!(manager.scope(closure()).await, "done");
     assert!(manager.scope(path()).await.is_none());
@@ -299,7 +299,7 @@ async fn answer() -> Answer {
 }
 
 #[tokio::test]
-async fn a_return_type_may_carry_the_error_itself() {
+async fn return_type_may_convert_the_error_itself() {
     let manager = LockManager::in_memory();
     assert_eq!(manager.scope(answer()).await, Answer::Done);
     let _guard = manager.acquire("answer").await.unwrap();

@@ -37,7 +37,7 @@ fn skip_future() -> impl Future<Output = Result<Option<u8>, LockError>> {
 }
 
 #[tokio::test]
-async fn a_contended_call_is_skipped() {
+async fn contended_call_is_skipped() {
     let manager = LockManager::in_memory();
     for is_taken in [false, true] {
         let guard = if is_taken { Some(manager.acquire("skip").await.unwrap()) } else { None };
@@ -54,7 +54,7 @@ async fn a_contended_call_is_skipped() {
 }
 
 #[tokio::test]
-async fn only_a_contended_call_is_skipped() {
+async fn other_errors_than_contention_are_not_skipped() {
     // Without an installed manager, the error does not concern other holders.
     assert!(matches!(skip_result_of_option().await, Err(LockError::NotInstalled)));
     let manager = LockManager::in_memory();
@@ -91,7 +91,7 @@ async fn by_default() -> Result<(), LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_answers_for_a_contended_call() {
+async fn contention_handler_provides_the_output() {
     let manager = LockManager::in_memory();
     assert_eq!(manager.scope(by_path(false)).await, Answer::Done);
     assert_eq!(manager.scope(by_path(true)).await, Answer::Failed, "lost");
@@ -117,7 +117,7 @@ fn guarded_block(id: u64) -> impl Future<Output = Result<String, LockError>> {
 }
 
 #[tokio::test]
-async fn the_body_sees_its_guard() {
+async fn guard_is_available_in_the_body() {
     let manager = LockManager::in_memory();
     let (key, ttl) = manager.scope(guarded(7, &manager)).await.unwrap();
     assert_eq!((key.as_str(), ttl), ("guard:7", Duration::from_secs(20)));
@@ -137,7 +137,7 @@ async fn fenced_and_confirmed(id: u64) -> Result<FencingToken, LockError> {
 }
 
 #[tokio::test]
-async fn the_body_sees_a_fencing_token_that_grows() {
+async fn fencing_token_in_the_body_increases() {
     let manager = LockManager::in_memory();
     let first = manager.scope(fenced(7)).await.unwrap();
     let second = manager.scope(fenced_and_confirmed(7)).await.unwrap();
@@ -174,7 +174,7 @@ async fn stops() -> Result<(), LockError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_may_go_on_without_the_lock() {
+async fn body_with_on_lost_continue_survives_the_loss() {
     let manager = LockManager::in_memory();
     assert_eq!(manager.scope(goes_on()).await.unwrap(), (true, false));
     assert_eq!(manager.stats().releases.expired, 1, "once");
@@ -198,7 +198,7 @@ async fn capture(id: u64, has_begun: &AtomicBool) -> Result<Option<u64>, LockErr
 }
 
 #[tokio::test]
-async fn an_error_of_a_locked_function_that_the_body_called_names_its_own_key() {
+async fn error_of_a_nested_locked_call_names_the_inner_key() {
     let (manager, has_begun) = (LockManager::in_memory(), AtomicBool::new(false));
     let order = manager.acquire("order:7").await.unwrap();
     assert_eq!(manager.scope(capture(7, &has_begun)).await.unwrap(), None, "skipped");
@@ -231,7 +231,7 @@ async fn manager(proxy: &Proxy, node_timeout: Duration) -> LockManager {
 }
 
 #[tokio::test]
-async fn a_confirmed_release_is_waited_for() {
+async fn confirmed_release_waits_for_the_reply() {
     let server = RedisServer::start().await;
     let proxy = Proxy::to(&server).await;
     let manager = manager(&proxy, PATIENCE).await;
@@ -255,7 +255,7 @@ async fn a_confirmed_release_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_release_that_is_not_confirmed_does_not_hide_the_result() {
+async fn unconfirmed_release_does_not_hide_the_result() {
     let server = RedisServer::start().await;
     let proxy = Proxy::to(&server).await;
     let manager = manager(&proxy, Duration::from_millis(500)).await;

@@ -13,7 +13,7 @@ async fn limits(all: &[u64]) -> Result<(Vec<String>, Mode), LockError> {
 }
 
 #[distributed_lock(key = [shared("config")], guard = lock, wait = none)]
-async fn one_that_is_shared() -> Result<Mode, LockError> {
+async fn single_shared_key() -> Result<Mode, LockError> {
     Ok(lock.mode())
 }
 
@@ -70,7 +70,7 @@ fn refused_value<T: std::fmt::Debug>(
 }
 
 #[tokio::test]
-async fn equal_keys_are_one_and_the_stronger_mode_counts() {
+async fn duplicate_keys_are_merged_with_the_stronger_mode() {
     LockManager::in_memory()
         .scope(async {
             assert_eq!(transfer(7, 7).await.unwrap(), ["account:7"]);
@@ -80,22 +80,22 @@ async fn equal_keys_are_one_and_the_stronger_mode_counts() {
 }
 
 #[tokio::test]
-async fn a_list_of_one_key_is_that_key() {
+async fn list_with_one_key_equals_the_single_key() {
     let manager = LockManager::in_memory();
     manager
         .scope(async {
             let reader = manager.acquire(LockRequest::shared("config")).await.unwrap();
-            assert_eq!(one_that_is_shared().await.unwrap(), Mode::Shared);
+            assert_eq!(single_shared_key().await.unwrap(), Mode::Shared);
             drop(reader);
             let writer = manager.acquire("config").await.unwrap();
-            assert!(one_that_is_shared().await.unwrap_err().is_contended());
+            assert!(single_shared_key().await.unwrap_err().is_contended());
             drop(writer);
         })
         .await;
 }
 
 #[tokio::test]
-async fn a_value_is_one_segment_whatever_it_says() {
+async fn path_value_is_always_a_single_segment() {
     LockManager::in_memory()
         .scope(async {
             for tenant in ["acme", "a/b", "/", "..", "{a}", "%2F", "a b\n", "}:q"] {
@@ -110,7 +110,7 @@ async fn a_value_is_one_segment_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn what_values_make_of_a_path_is_refused_when_it_is_none() {
+async fn values_that_make_an_invalid_path_are_rejected() {
     LockManager::in_memory()
         .scope(async {
             let of_tenant = async |tenant: &str, expected| refused_value(of_tenant(tenant, 0).await, expected);
@@ -127,7 +127,7 @@ async fn what_values_make_of_a_path_is_refused_when_it_is_none() {
 }
 
 #[tokio::test]
-async fn an_error_names_the_value_that_is_to_blame() {
+async fn invalid_key_error_names_the_placeholder() {
     LockManager::in_memory()
         .scope(async {
             let empty = refused_value(between("", "8").await, "the key is empty");
@@ -141,12 +141,12 @@ async fn an_error_names_the_value_that_is_to_blame() {
 }
 
 #[tokio::test]
-async fn a_path_is_entered_by_calls_in_its_body() {
+async fn nested_call_enters_the_path_of_its_caller() {
     LockManager::in_memory().scope(async { assert_eq!(of_tenant("acme", 3).await.unwrap(), ["/{acme}"]) }).await;
 }
 
 #[tokio::test]
-async fn a_path_that_was_left_is_taken_up_as_that() {
+async fn detached_path_is_attached_as_a_path() {
     let manager = LockManager::in_memory();
     let detached = manager.acquire(LockRequest::path("/acme")).await.unwrap().detach();
     let message = detached.to_string();
@@ -159,7 +159,7 @@ async fn a_path_that_was_left_is_taken_up_as_that() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused() {
+async fn invalid_requests_are_rejected() {
     let manager = LockManager::in_memory();
     refused(manager.acquire(LockRequest::all(["a", ""])).await, "the key is empty");
     refused(manager.acquire(LockRequest::all([""; 0])).await, "without a key");

@@ -41,7 +41,7 @@ fn path(path: &str) -> LockRequest {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reentrant_call_enters_a_caller_that_has_all_of_its_keys() {
+async fn reentrant_call_enters_a_caller_that_holds_all_of_its_keys() {
     for keys in [&["a"][..], &["b", "a"], &["a", "b"]] {
         assert_eq!(nested!(a_and_b, all(keys).reentrant()).unwrap(), ["a", "b"], "{keys:?}");
     }
@@ -55,7 +55,7 @@ async fn a_reentrant_call_enters_a_caller_that_has_all_of_its_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_and_places_that_the_caller_has_not_are_no_matter() {
+async fn keys_not_held_by_the_caller_are_acquired() {
     assert_eq!(nested!(a_and_b, all(&["c", "d"])).unwrap(), ["c", "d"]);
     assert_eq!(nested!(leaf, path("/T/y")).unwrap(), ["/{T}/y"]);
     assert_eq!(nested!(leaf_shared, path("/T/x").mode(Mode::Shared)).unwrap(), ["/{T}/x"]);
@@ -69,7 +69,7 @@ fn is_told(outcome: Result<Vec<String>, LockError>, part: &str, cure: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_would_wait_for_its_own_caller_is_told_so_and_for_which_part() {
+async fn self_deadlock_error_names_the_conflicting_key() {
     let again = "would wait for its own caller";
     is_told(nested!(a_and_b, all(&["a", "b"])), "needs \"a\", which is held by the call at", again);
     is_told(nested!(a_and_b, all(&["b", "c"])), "\"b\" + \"c\" needs \"b\", which is held", again);
@@ -98,7 +98,7 @@ async fn who_would_wait_for_its_own_caller_is_told_so_and_for_which_part() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_show_all_keys_and_say_which_place_is_taken() {
+async fn errors_name_all_keys_and_the_holder() {
     let manager = LockManager::in_memory();
     let (held, line) = (manager.acquire(all(&["b", "a"])).await.unwrap(), line!());
     let holder = format!("the call at {}:{line} in this process", file!());
@@ -117,7 +117,7 @@ async fn errors_show_all_keys_and_say_which_place_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_left_is_taken_up_as_a_whole() {
+async fn detached_multi_key_lock_is_attached_with_all_keys() {
     let manager = LockManager::in_memory();
     let request = || LockRequest::all([LockPart::shared("limits"), LockPart::path("/T/x y"), "a".into()]);
     let message = manager.acquire(request()).await.unwrap().detach().to_string();

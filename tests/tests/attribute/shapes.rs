@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 #[tokio::test]
-async fn bodies_run() {
+async fn locked_body_shapes_run() {
     let calls = async {
         let order = || ui_shapes::Order { r#type: "new", customer: ("tenant".to_owned(), 1) };
         let path = ui_shapes::Path(1);
@@ -76,7 +76,7 @@ fn made(id: u64) -> impl Future<Output = Result<bool, LockError>> {
 }
 
 #[tokio::test]
-async fn the_key_is_taken_inside_the_body() {
+async fn key_is_locked_during_the_body() {
     let manager = LockManager::in_memory();
     let calls = async {
         let mut tenant = Tenant("tenant");
@@ -91,7 +91,7 @@ async fn the_key_is_taken_inside_the_body() {
 }
 
 #[tokio::test]
-async fn an_async_trait_object_is_locked() {
+async fn method_of_an_async_trait_object_holds_the_lock() {
     struct Own;
 
     #[async_trait]
@@ -112,7 +112,7 @@ async fn an_async_trait_object_is_locked() {
 /// The attributes of a runtime are below the lock, because they make the function block.
 #[distributed_lock(key = "test", manager = LockManager::in_memory(), on_error = |error| unreachable!("{error}"))]
 #[tokio::test]
-async fn a_test_may_be_locked() {
+async fn attribute_works_on_a_tokio_test() {
     tokio::task::yield_now().await;
 }
 
@@ -145,7 +145,7 @@ impl Tenant {
 }
 
 #[tokio::test]
-async fn no_future_leaves_without_the_lock() {
+async fn every_returned_future_runs_under_the_lock() {
     let manager = LockManager::in_memory();
     for id in [0, 1] {
         assert!(!manager.scope(early(id)).await.unwrap(), "{id}");
@@ -156,7 +156,7 @@ async fn no_future_leaves_without_the_lock() {
 }
 
 #[tokio::test]
-async fn handlers_of_frameworks_run() {
+async fn locked_framework_handlers_run() {
     let locks = Arc::new(LockManager::in_memory());
     let app = ui_frameworks::App { locks: Arc::clone(&locks) };
     let state = || State(app.clone());
@@ -186,7 +186,7 @@ async fn two(id: u64, manager: &LockManager) -> Result<(String, String), LockErr
 }
 
 #[tokio::test]
-async fn two_attributes_take_two_locks() {
+async fn two_attributes_acquire_two_locks() {
     let manager = LockManager::in_memory();
     let keys = manager.scope(two(7, &manager)).await.unwrap();
     assert_eq!(keys, ("upper:7".to_owned(), "lower:7".to_owned()));
@@ -194,7 +194,7 @@ async fn two_attributes_take_two_locks() {
 }
 
 #[tokio::test]
-async fn more_bodies_run() {
+async fn more_locked_body_shapes_run() {
     let id = 9_u64;
     let calls = async {
         assert_eq!(ui_more_shapes::inside(id).await?, 2 * id + 2 - id);

@@ -34,7 +34,7 @@ impl Config {
     }
 
     #[distributed_lock(key = "config:{self.value}", mode = shared, wait = none, on_contended = skip)]
-    async fn read_if_nobody_writes(&self) -> Result<Option<u64>, LockError> {
+    async fn read_unless_a_writer_holds_the_lock(&self) -> Result<Option<u64>, LockError> {
         Ok(Some(self.value))
     }
 
@@ -52,7 +52,7 @@ impl Config {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_run_together_and_a_writer_alone() {
+async fn readers_run_concurrently_and_writers_exclusively() {
     let (manager, config) = (LockManager::in_memory(), Config::default());
     let calls = async {
         tokio::join!(config.read(), config.write(), config.read(), config.read(), config.write(), config.by_name("a"))
@@ -67,9 +67,9 @@ async fn readers_run_together_and_a_writer_alone() {
 }
 
 #[tokio::test]
-async fn a_reader_that_does_not_wait_is_skipped_for_a_writer_and_not_for_readers() {
+async fn reader_without_wait_is_skipped_only_for_a_writer() {
     let (manager, config) = (LockManager::in_memory(), Config::default());
-    let reads = async || manager.scope(config.read_if_nobody_writes()).await.unwrap();
+    let reads = async || manager.scope(config.read_unless_a_writer_holds_the_lock()).await.unwrap();
     let reader = manager.acquire(LockRequest::shared("config:0")).await.unwrap();
     assert_eq!(reads().await, Some(0));
     drop(reader);
@@ -80,7 +80,7 @@ async fn a_reader_that_does_not_wait_is_skipped_for_a_writer_and_not_for_readers
 }
 
 #[tokio::test]
-async fn a_reentrant_reader_enters_its_own() {
+async fn reentrant_reader_enters_its_own_shared_lock() {
     let (manager, config) = (LockManager::in_memory(), Config::default());
     let nested = timeout(Duration::from_secs(5), manager.scope(config.nested(3))).await;
     assert_eq!(nested.expect("it does not wait for itself").unwrap(), 3);
@@ -92,7 +92,7 @@ struct Readers;
 #[distributed_lock_defaults(mode = shared, ttl = 10)]
 impl Readers {
     #[distributed_lock(key = "defaults", guard = lock)]
-    async fn as_the_others(&self) -> Result<Mode, LockError> {
+    async fn with_the_default_mode(&self) -> Result<Mode, LockError> {
         Ok(lock.mode())
     }
 
@@ -103,9 +103,9 @@ impl Readers {
 }
 
 #[tokio::test]
-async fn a_block_may_say_it_for_all_and_a_function_otherwise() {
+async fn function_mode_overrides_the_mode_of_the_block() {
     let manager = LockManager::in_memory();
-    assert_eq!(manager.scope(Readers.as_the_others()).await.unwrap(), Mode::Shared);
+    assert_eq!(manager.scope(Readers.with_the_default_mode()).await.unwrap(), Mode::Shared);
     let (mode, number) = manager.scope(Readers.alone()).await.unwrap();
     assert!(mode == Mode::Exclusive && number > 0);
 }

@@ -54,7 +54,7 @@ with_unused!(part, part_locked, ((large, other): (Large, u8)));
 with_unused!(dropped, dropped_locked, (large: (Large, String)));
 
 #[test]
-fn an_argument_that_nobody_uses_is_stored_once() {
+fn unused_argument_is_stored_once_in_the_future() {
     let large = || Large([0; 4096]);
     let sizes = [
         (size_of_val(&array([0; 4096])), size_of_val(&array_locked([0; 4096]))),
@@ -69,7 +69,7 @@ fn an_argument_that_nobody_uses_is_stored_once() {
 }
 
 #[test]
-fn at_most_96_bytes() {
+fn lock_adds_at_most_96_bytes_to_the_future() {
     let small = (size_of_val(&small(1)), size_of_val(&small_locked(1)));
     let ordinary =
         (size_of_val(&ordinary(1, String::new(), [2; 4])), size_of_val(&ordinary_locked(1, String::new(), [2; 4])));

@@ -200,7 +200,7 @@ async fn scope_ends_with_the_guard() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panic_of_a_task_leaves_the_lock_and_other_tasks_alone() {
+async fn panic_of_a_task_does_not_affect_the_lock_or_other_tasks() {
     let manager = LockManager::in_memory();
     let (guard, storage) = (manager.acquire(request()).await.unwrap(), Storage::default());
     let other = writer(guard.inherit(), &storage);
@@ -234,7 +234,7 @@ async fn aborted_task_leaves_the_lock_with_its_parent() {
 }
 
 #[distributed_lock(key = "order:7", ttl = TTL, guard = lock)]
-async fn in_a_set(storages: &[Storage]) -> Result<(), LockError> {
+async fn run_in_a_join_set(storages: &[Storage]) -> Result<(), LockError> {
     let mut tasks = JoinSet::new(); // aborts its tasks when the body is dropped
     for storage in storages {
         tasks.spawn(lock.inherit().scope(storage.clone().write()));
@@ -251,11 +251,11 @@ async fn tasks_of_a_join_set_end_with_the_body() {
     let all_dropped = || storages.iter().all(Storage::is_dropped);
     // The call is cancelled.
     let manager = LockManager::in_memory();
-    assert!(timeout(2 * TTL, manager.scope(in_a_set(&storages))).await.is_err());
+    assert!(timeout(2 * TTL, manager.scope(run_in_a_join_set(&storages))).await.is_err());
     yield_now().await;
     assert!(all_dropped());
     // The lock is lost.
-    let call = timeout(SOON, manager.scope(in_a_set(&storages)));
+    let call = timeout(SOON, manager.scope(run_in_a_join_set(&storages)));
     let breaking = async {
         yield_now().await;
         let token = manager.held_locks().pop().unwrap().token;

@@ -84,7 +84,7 @@ async fn identifiers(größe: u8, id: &str) -> Result<String, LockError> {
 }
 
 #[tokio::test]
-async fn the_whole_grammar() {
+async fn every_placeholder_form_builds_the_expected_key() {
     let order = || Order { id: 7, tags: vec!["a|b".into(), "cde".into()], r#type: "new" };
     let calls = async {
         let service = Service { tenant: "a:b".into() };

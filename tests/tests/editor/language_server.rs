@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// # Errors
 /// The missing tool, and how to install it.
-pub(crate) fn look_for_tools() -> Result<(), &'static str> {
+pub(crate) fn check_required_tools() -> Result<(), &'static str> {
     let output = |program: &str, argument: &[&str]| {
         let output = Blocking::new(program).args(argument).stderr(Stdio::null()).output().ok()?;
         output.status.success().then(|| String::from_utf8(output.stdout).unwrap())

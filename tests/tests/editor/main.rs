@@ -123,8 +123,8 @@ fn every_option_is_documented_for_editors() {
 }
 
 #[tokio::test]
-async fn keys_and_options_are_at_home_in_the_editor() {
-    if let Err(missing) = language_server::look_for_tools() {
+async fn editor_resolves_keys_and_options() {
+    if let Err(missing) = language_server::check_required_tools() {
         // Bypasses the test harness, which would show the message only if the test failed.
         writeln!(std::io::stderr(), "left out: rust-analyzer on the attribute, because {missing}").unwrap();
         return;

@@ -46,12 +46,12 @@ fn hold(name: &str, layers: Layers<'_>) {
 }
 
 #[test]
-fn layers_of_the_runtime() {
+fn layers_of_the_runtime_hold() {
     hold("redlock-runtime", RUNTIME);
 }
 
 #[test]
-fn layers_of_the_macros() {
+fn layers_of_the_macros_hold() {
     hold("redlock-macros", MACROS);
 }
 
@@ -107,7 +107,7 @@ fn imports_from_above_are_found() {
 }
 
 #[test]
-fn what_is_no_import_is_not_taken_for_one() {
+fn text_without_imports_is_accepted() {
     let all = [
         "//! crate::middle::Middle",
         "/* use crate::middle::Middle; /* nested */ use crate::middle::Middle; */",
@@ -124,7 +124,7 @@ fn what_is_no_import_is_not_taken_for_one() {
 }
 
 #[test]
-fn what_only_tests_compile_is_left_out() {
+fn test_only_code_is_ignored() {
     let all = [
         "#[cfg(test)] mod tests { use crate::middle::Middle; #[test] fn t() {} }",
         "#[cfg(all(test, unix))] use crate::{middle::Middle, beside}; fn f() {}",
@@ -147,7 +147,7 @@ fn what_only_tests_compile_is_left_out() {
 }
 
 #[test]
-fn circles_are_found() {
+fn import_cycles_are_found() {
     let two = [
         ("middle/mod.rs", "mod a; mod b;"),
         ("middle/a.rs", "use super::b::B; struct A;"),
@@ -168,7 +168,7 @@ fn circles_are_found() {
 }
 
 #[test]
-fn a_name_that_is_handed_on_leads_to_where_it_is_defined() {
+fn reexported_name_resolves_to_its_definition() {
     let a = ("middle/a.rs", "pub(crate) struct A; pub(crate) fn f() {}");
     let b = "use super::A; struct B;";
     let b_and_f = "use super::A; use crate::middle::f; struct B;";
@@ -196,7 +196,7 @@ fn a_name_that_is_handed_on_leads_to_where_it_is_defined() {
 }
 
 #[test]
-fn every_file_stands_in_a_layer_and_every_layer_has_a_file() {
+fn every_file_has_a_layer_and_every_layer_a_file() {
     let lib = "mod low; mod middle; mod extra;";
     let found = wrong(&[("lib.rs", lib), ("extra/mod.rs", "")]);
     let empty = "`beside` stands in a layer, and there is no such file or folder";
@@ -204,7 +204,7 @@ fn every_file_stands_in_a_layer_and_every_layer_has_a_file() {
 }
 
 #[test]
-fn the_list_for_readers_must_be_the_same() {
+fn documented_layer_list_must_match() {
     let layers = Layers { order: &[&["low"], &["middle", "beside"], &["lib"]], left_out: &[] };
     let page = "```text other\nlow  x\n```\n```text name\nlib             top\nmiddle, beside  two\n                of them\nlow\n```\n";
     assert_eq!(layers.differences_from_page(page, "name"), [""; 0]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use redlock_tests::{Nodes, PATIENCE};
 
 #[tokio::test]
-async fn nodes_are_independent_and_asked_together() {
+async fn nodes_are_independent_and_inspected_together() {
     let nodes = Nodes::start(3).await;
     assert_eq!(nodes.len(), 3);
     assert_eq!(nodes.environment_value(), nodes.urls().join(","));
@@ -23,7 +23,7 @@ async fn nodes_are_independent_and_asked_together() {
 
 #[tokio::test]
 #[should_panic(expected = "last seen: {1: {\"left\": \"token\"}}")]
-async fn a_leftover_is_shown_with_its_node() {
+async fn leftover_key_is_reported_with_its_node() {
     let nodes = Nodes::start(2).await;
     nodes[1].inspect().command::<()>(&["SET", "left", "token"]).await;
     nodes.assert_empty(Duration::from_millis(200)).await;

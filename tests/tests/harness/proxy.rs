@@ -31,7 +31,7 @@ async fn expect_ok(client: &mut TcpStream) {
 }
 
 #[tokio::test]
-async fn passes_everything_on_and_counts_it() {
+async fn proxy_forwards_and_counts_all_bytes() {
     let Link { server: _server, proxy, mut client } = link().await;
     client.write_all(SET).await.unwrap();
     expect_ok(&mut client).await;
@@ -44,7 +44,7 @@ async fn passes_everything_on_and_counts_it() {
 }
 
 #[tokio::test]
-async fn a_lost_reply_leaves_the_command_executed() {
+async fn dropped_reply_leaves_the_command_executed() {
     let Link { server, proxy, mut client } = link().await;
     proxy.drop_replies();
     client.write_all(SET).await.unwrap();
@@ -55,7 +55,7 @@ async fn a_lost_reply_leaves_the_command_executed() {
 }
 
 #[tokio::test]
-async fn a_lost_request_never_arrives() {
+async fn dropped_request_never_arrives() {
     let Link { server, proxy, mut client } = link().await;
     proxy.drop_requests();
     client.write_all(SET).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_lost_request_never_arrives() {
 }
 
 #[tokio::test]
-async fn held_bytes_are_delivered_later_and_none_is_lost() {
+async fn held_bytes_are_delivered_later_without_loss() {
     let Link { server, proxy, mut client } = link().await;
     proxy.hold();
     client.write_all(SET).await.unwrap();
@@ -79,7 +79,7 @@ async fn held_bytes_are_delivered_later_and_none_is_lost() {
 }
 
 #[tokio::test]
-async fn a_delay_is_latency_and_not_throughput() {
+async fn delay_adds_latency_without_limiting_throughput() {
     let Link { server: _server, proxy, mut client } = link().await;
     proxy.delay(Duration::from_millis(100), Duration::from_millis(50));
     let started = Instant::now();
@@ -96,7 +96,7 @@ async fn a_delay_is_latency_and_not_throughput() {
 }
 
 #[tokio::test]
-async fn a_cut_resets_live_connections_and_accepts_new_ones() {
+async fn cut_resets_live_connections_and_accepts_new_ones() {
     let Link { server, proxy, mut client } = link().await;
     proxy.hold();
     client.write_all(SET).await.unwrap();
@@ -135,7 +135,7 @@ async fn forgotten_connection_stays_open_and_new_ones_work() {
 }
 
 #[tokio::test]
-async fn refusing_concerns_new_connections_only() {
+async fn refuse_affects_only_new_connections() {
     let Link { server: _server, proxy, mut client } = link().await;
     client.write_all(SET).await.unwrap();
     expect_ok(&mut client).await;
@@ -151,7 +151,7 @@ async fn refusing_concerns_new_connections_only() {
 }
 
 #[tokio::test]
-async fn a_dead_server_ends_the_connection_and_a_dropped_proxy_resets_it() {
+async fn server_death_closes_connections_and_proxy_drop_resets_them() {
     let Link { server, proxy, mut client } = link().await;
     client.write_all(SET).await.unwrap();
     expect_ok(&mut client).await;

@@ -11,7 +11,7 @@ fn accepts(port: u16) -> bool {
 }
 
 #[tokio::test]
-async fn a_killed_server_comes_back_empty_on_its_port() {
+async fn killed_server_restarts_empty_on_its_port() {
     let server = RedisServer::start().await;
     let (port, pid) = (server.port(), server.pid());
     server.inspect().command::<()>(&["SET", "k", "v"]).await;
@@ -26,7 +26,7 @@ async fn a_killed_server_comes_back_empty_on_its_port() {
 }
 
 #[tokio::test]
-async fn a_stopped_server_has_ended_in_good_order() {
+async fn stopped_server_shuts_down_cleanly() {
     let server = RedisServer::start().await;
     server.freeze();
     server.stop().await;
@@ -35,7 +35,7 @@ async fn a_stopped_server_has_ended_in_good_order() {
 }
 
 #[tokio::test]
-async fn dropping_leaves_neither_process_nor_directory_even_when_frozen() {
+async fn dropped_server_leaves_no_process_and_no_directory() {
     let server = RedisServer::start().await;
     let (port, dir) = (server.port(), server.dir().to_owned());
     assert!(dir.exists());
@@ -46,7 +46,7 @@ async fn dropping_leaves_neither_process_nor_directory_even_when_frozen() {
 }
 
 #[tokio::test]
-async fn a_frozen_server_is_silent_and_executes_the_backlog_when_thawed() {
+async fn frozen_server_executes_its_backlog_after_thaw() {
     let server = RedisServer::start().await;
     let other = server.inspect_database(0);
     assert_eq!(other.get("k").await, None);
@@ -63,7 +63,7 @@ async fn a_frozen_server_is_silent_and_executes_the_backlog_when_thawed() {
 }
 
 #[tokio::test]
-async fn inspection_sees_every_type_and_finds_a_token() {
+async fn inspector_reads_every_type_and_finds_a_token() {
     let server = RedisServer::start().await;
     let inspect = server.inspect();
     inspect.command::<()>(&["SET", "string", "token-1", "PX", "60000"]).await;
@@ -94,7 +94,7 @@ async fn commands_are_counted_exactly() {
 }
 
 #[tokio::test]
-async fn clients_are_listed_and_killed_without_the_inspector() {
+async fn client_list_and_kill_exclude_the_inspector() {
     let server = RedisServer::start().await;
     let other = server.inspect_database(0);
     other.command::<()>(&["CLIENT", "SETNAME", "other"]).await;
@@ -108,7 +108,7 @@ async fn clients_are_listed_and_killed_without_the_inspector() {
 }
 
 #[tokio::test]
-async fn credentials_are_in_the_urls_and_are_needed() {
+async fn credentials_are_in_the_urls_and_required() {
     let builder = RedisServer::builder().password("se cret\"").user("alice", "w0nder", "~a:* +@all").unix_socket();
     let server = builder.start().await;
     assert_eq!(server.url(), format!("redis://alice:w0nder@127.0.0.1:{}/", server.port()));
@@ -127,7 +127,7 @@ async fn credentials_are_in_the_urls_and_are_needed() {
 }
 
 #[tokio::test]
-async fn a_sentinel_watches_a_master_and_serves_no_keys() {
+async fn sentinel_monitors_a_master_and_serves_no_keys() {
     let master = RedisServer::start().await;
     let sentinel = RedisServer::builder().sentinel_of(&master).start().await;
     let address: [String; 2] = sentinel.inspect().command(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", "master"]).await;
@@ -138,14 +138,14 @@ async fn a_sentinel_watches_a_master_and_serves_no_keys() {
 }
 
 #[tokio::test]
-async fn an_old_server_does_not_know_hello() {
+async fn old_server_rejects_hello() {
     let server = RedisServer::builder().without_command("HELLO").start().await;
     let error = server.inspect().try_command::<()>(&["HELLO", "3"]).await.unwrap_err();
     assert!(error.to_string().contains("unknown command"), "{error}");
 }
 
 #[tokio::test]
-async fn a_replica_follows_its_master_and_refuses_writes() {
+async fn replica_follows_its_master_and_refuses_writes() {
     let master = RedisServer::builder().password("secret").start().await;
     master.inspect().command::<()>(&["SET", "k", "v"]).await;
     let replica = RedisServer::builder().replica_of(&master).start().await;
@@ -155,7 +155,7 @@ async fn a_replica_follows_its_master_and_refuses_writes() {
 }
 
 #[tokio::test]
-async fn tls_is_signed_by_the_named_authority() {
+async fn tls_certificate_is_signed_by_the_test_authority() {
     let server = RedisServer::builder().tls().start().await;
     let port = server.tls_url().rsplit(':').next().unwrap().trim_end_matches('/').to_owned();
     let mut cli = Command::new("redis-cli");
@@ -166,12 +166,12 @@ async fn tls_is_signed_by_the_named_authority() {
 
 #[tokio::test]
 #[should_panic(expected = "redis-server ended before it was ready")]
-async fn a_refused_setting_fails_with_the_log() {
+async fn invalid_setting_fails_with_the_server_log() {
     RedisServer::builder().config("no-such-directive", &["1"]).start().await;
 }
 
 #[tokio::test]
-async fn redis_cli_speaks_to_the_server() {
+async fn redis_cli_reaches_the_server() {
     let server = RedisServer::builder().password("secret").start().await;
     assert_eq!(redis_cli(&server, &["SET", "k", "v", "NX", "PX", "5000"]).await, "OK");
     assert_eq!(redis_cli(&server, &["SET", "k", "v", "NX", "PX", "5000"]).await, "");
@@ -179,7 +179,7 @@ async fn redis_cli_speaks_to_the_server() {
 }
 
 #[test]
-fn a_server_outlives_the_runtime_and_the_thread_that_started_it() {
+fn server_outlives_the_runtime_and_thread_that_started_it() {
     let start = || tokio::runtime::Runtime::new().unwrap().block_on(RedisServer::start());
     let server = std::thread::spawn(start).join().unwrap();
     for _ in 0..2 {
@@ -191,7 +191,7 @@ fn a_server_outlives_the_runtime_and_the_thread_that_started_it() {
 /// Runs itself in a second process, which starts a server and dies without running any destructor.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn no_server_outlives_a_test_process_that_dies_hard() {
+async fn aborted_test_process_leaves_no_server() {
     const ROLE: &str = "REDLOCK_TESTS_DIE_HARD";
     if std::env::var_os(ROLE).is_some() {
         let server = RedisServer::start().await;
@@ -199,7 +199,7 @@ async fn no_server_outlives_a_test_process_that_dies_hard() {
         std::process::abort();
     }
     let mut second = Command::new(std::env::current_exe().unwrap());
-    second.args(["--exact", "--nocapture", "server::no_server_outlives_a_test_process_that_dies_hard"]);
+    second.args(["--exact", "--nocapture", "server::aborted_test_process_leaves_no_server"]);
     let output = second.env(ROLE, "1").output().await.unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     let line = printed.lines().find_map(|line| line.split_once("port=")?.1.split_once(" dir="));

@@ -36,7 +36,7 @@ async fn annotated(locks: &LockManager, what: &'static str) -> Result<(), LockEr
 }
 
 #[tokio::test]
-async fn a_call_tells_what_becomes_of_it() {
+async fn each_outcome_of_a_call_is_logged() {
     let nodes = Nodes::start(3).await;
     let (manager, others) = (manager(&nodes).await, manager(&nodes).await);
     annotated(&manager, "acquired").await.unwrap();
@@ -62,7 +62,7 @@ async fn reading(locks: &LockManager, what: &'static str) -> Result<(), LockErro
 }
 
 #[tokio::test]
-async fn what_is_told_of_a_shared_lock_says_so_and_nothing_else_does() {
+async fn only_shared_locks_are_logged_as_shared() {
     let nodes = Nodes::start(1).await;
     let (manager, others) = (manager(&nodes).await, manager(&nodes).await);
     reading(&manager, "read").await.unwrap();
@@ -84,7 +84,7 @@ async fn what_is_told_of_a_shared_lock_says_so_and_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn a_window_that_is_anothers_is_skipped() {
+async fn call_in_a_taken_window_is_logged_as_skipped() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let request = || LockRequest::new("events:report").once_per(Duration::from_secs(3600));
@@ -101,7 +101,7 @@ async fn a_window_that_is_anothers_is_skipped() {
 }
 
 #[tokio::test]
-async fn calls_without_a_quorum_are_told_once_a_second_with_their_number() {
+async fn missing_quorum_is_logged_once_per_second_with_a_count() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     nodes[0].stop().await;
@@ -119,7 +119,7 @@ async fn calls_without_a_quorum_are_told_once_a_second_with_their_number() {
 }
 
 #[tokio::test]
-async fn a_lost_lock_is_told_once_whoever_notices_it() {
+async fn lock_loss_is_logged_exactly_once() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let request = |key: &'static str| LockRequest::new(key).ttl(TTL);
@@ -172,7 +172,7 @@ async fn going_on(locks: &LockManager, nodes: &Nodes, what: &'static str) -> Res
 }
 
 #[tokio::test]
-async fn a_body_that_goes_on_without_its_lock_is_told_as_well() {
+async fn body_that_outlives_its_lock_is_logged() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     going_on(&manager, &nodes, "continued").await.unwrap();
@@ -182,7 +182,7 @@ async fn a_body_that_goes_on_without_its_lock_is_told_as_well() {
 }
 
 #[tokio::test]
-async fn a_nested_call_that_is_out_of_time_has_lost_its_part_only() {
+async fn max_hold_of_a_nested_call_loses_only_the_nested_lock() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let inner = LockRequest::new("lost:nested").reentrant().max_hold(TTL / 4).label("the nested one");
@@ -202,7 +202,7 @@ async fn a_nested_call_that_is_out_of_time_has_lost_its_part_only() {
 }
 
 #[tokio::test]
-async fn a_nested_call_that_is_lost_with_its_caller_has_lost_its_lock() {
+async fn loss_of_the_outer_lock_is_logged_for_the_nested_call() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let request = |label| LockRequest::new("lost:both").reentrant().label(label);
@@ -226,7 +226,7 @@ async fn a_nested_call_that_is_lost_with_its_caller_has_lost_its_lock() {
 }
 
 #[tokio::test]
-async fn many_leases_that_cannot_be_renewed_are_told_together() {
+async fn failed_renewals_of_many_leases_are_logged_together() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let mut guards = Vec::new();
@@ -245,7 +245,7 @@ async fn many_leases_that_cannot_be_renewed_are_told_together() {
 }
 
 #[tokio::test]
-async fn a_lease_that_cannot_be_renewed_is_at_risk_before_it_is_lost() {
+async fn failed_renewal_is_logged_as_near_expiry_before_the_loss() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(LockRequest::new("events:frozen").ttl(TTL)).await.unwrap();
@@ -260,7 +260,7 @@ async fn a_lease_that_cannot_be_renewed_is_at_risk_before_it_is_lost() {
 }
 
 #[tokio::test]
-async fn a_lock_that_is_gone_at_its_release_was_released_late() {
+async fn release_of_a_deleted_key_is_logged_as_late() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(LockRequest::new("events:late").ttl(LONG)).await.unwrap();
@@ -279,7 +279,7 @@ async fn confirmed(locks: &LockManager, nodes: &Nodes, what: &'static str) -> Re
 }
 
 #[tokio::test]
-async fn a_release_that_is_waited_for_in_vain_is_told() {
+async fn unconfirmed_release_is_logged() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     confirmed(&manager, &nodes, "confirmed").await.unwrap();
@@ -288,7 +288,7 @@ async fn a_release_that_is_waited_for_in_vain_is_told() {
 }
 
 #[tokio::test]
-async fn a_lock_that_is_held_for_longer_than_its_ttl_is_slow() {
+async fn hold_longer_than_the_ttl_is_logged_as_slow() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(LockRequest::new("events:slow").ttl(TTL)).await.unwrap();
@@ -299,7 +299,7 @@ async fn a_lock_that_is_held_for_longer_than_its_ttl_is_slow() {
 }
 
 #[tokio::test]
-async fn what_may_wait_for_ever_is_told() {
+async fn deadlock_and_nested_detach_are_logged() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let again = async |_: &LockGuard| manager.acquire(LockRequest::new("events:again").wait(TTL)).await.map(drop);
@@ -315,7 +315,7 @@ async fn what_may_wait_for_ever_is_told() {
 }
 
 #[tokio::test]
-async fn a_broken_lock_leaves_a_trail_at_the_breaker_and_at_the_holder() {
+async fn lock_break_is_logged_by_the_breaker_and_the_holder() {
     let nodes = Nodes::start(3).await;
     let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
     let guard = holder.acquire(LockRequest::new("events:broken").ttl(TTL)).await.unwrap();

@@ -87,7 +87,7 @@ async fn store(
 }
 
 #[tokio::test]
-async fn a_key_from_a_url_forges_no_line_of_the_log() {
+async fn hostile_key_cannot_forge_a_log_line() {
     let (log, manager) = (LineWriter::default(), LockManager::in_memory());
     let _subscribed = tracing::subscriber::set_default(log.clone());
     let routes = Router::new().route("/notes/{name}", get(show)).route("/files/{tenant}/{*folder}", get(store));
@@ -127,7 +127,7 @@ async fn a_key_from_a_url_forges_no_line_of_the_log() {
 }
 
 #[tokio::test]
-async fn an_error_of_a_server_forges_no_line_of_the_log() {
+async fn hostile_server_error_cannot_forge_a_log_line() {
     keep_all();
     let server = FakeServer::start(|_| "-ERR hostile\nERROR forged \u{1b}[2J\u{202e}\r\n".to_owned()).await;
     let manager = LockManager::builder().node(server.url()).build().unwrap();
@@ -143,7 +143,7 @@ async fn an_error_of_a_server_forges_no_line_of_the_log() {
 }
 
 #[tokio::test]
-async fn a_long_key_or_path_is_an_error_of_one_short_line() {
+async fn error_of_a_long_key_or_path_is_truncated() {
     let (log, manager) = (LineWriter::default(), LockManager::in_memory());
     let _subscribed = tracing::subscriber::set_default(log.clone());
     let endless = "a//../".repeat(200_000);
@@ -164,7 +164,7 @@ async fn a_long_key_or_path_is_an_error_of_one_short_line() {
 }
 
 #[tokio::test]
-async fn a_long_answer_of_a_server_is_an_error_of_one_short_line() {
+async fn error_of_a_long_server_reply_is_truncated() {
     keep_all();
     let long = "x".repeat(20_000);
     // An error, and a text that does not answer any command.

@@ -18,7 +18,7 @@ async fn manager(nodes: &Nodes) -> LockManager {
 }
 
 #[tokio::test]
-async fn a_server_that_goes_and_comes_back_is_told_on_each_change() {
+async fn node_down_and_node_up_are_logged_on_each_change() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let node = label(&nodes[0]);
@@ -57,7 +57,7 @@ async fn a_server_that_goes_and_comes_back_is_told_on_each_change() {
 }
 
 #[tokio::test]
-async fn a_lone_server_that_is_trusted_is_told_to_have_been_restarted() {
+async fn restart_of_a_trusted_single_server_is_logged() {
     let nodes = Nodes::start(1).await;
     let _manager = manager(&nodes).await;
     nodes[0].stop().await;
@@ -78,7 +78,7 @@ async fn start_of_all_servers_at_once_is_not_reported_as_restarts() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_forward_is_told() {
+async fn forward_clock_step_is_logged() {
     let nodes = Nodes::start_with(1, |_, builder| builder.own_clock()).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(LockRequest::new("nodes:clock").ttl(Duration::from_secs(2))).await.unwrap();
@@ -113,7 +113,7 @@ async fn settings_that_differ_are_reported_with_both_sets() {
 }
 
 #[tokio::test]
-async fn two_names_of_one_server_are_told() {
+async fn two_addresses_of_one_server_are_logged() {
     keep_all();
     let server = RedisServer::start().await;
     let urls = ["127.0.0.1", "localhost"].map(|host| format!("redis://{host}:{}", server.port()));
@@ -132,7 +132,7 @@ async fn two_names_of_one_server_are_told() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_to_say_when_a_lock_is_free_is_told() {
+async fn refused_subscription_is_logged() {
     keep_all();
     let server = RedisServer::builder().user("app", "secret", "~* +@all resetchannels").start().await;
     let manager = LockManager::builder().node(server.url()).build().unwrap();

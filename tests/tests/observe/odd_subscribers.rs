@@ -69,7 +69,7 @@ async fn told(manager: &LockManager, wants_spans: bool, does: impl Fn() + Send +
 }
 
 #[tokio::test]
-async fn a_subscriber_may_ask_what_is_held() {
+async fn subscriber_may_read_the_held_locks() {
     let manager = LockManager::in_memory();
     let asked = manager.clone();
     let told = told(&manager, true, move || drop(asked.held_locks())).await;
@@ -79,7 +79,7 @@ async fn a_subscriber_may_ask_what_is_held() {
 }
 
 #[tokio::test]
-async fn a_subscriber_that_panics_ends_nothing() {
+async fn panic_of_a_subscriber_stops_no_task() {
     let manager = LockManager::in_memory();
     let told = told(&manager, true, || panic!("no terminal")).await;
     assert!(told.contains(&"lost"), "{told:?}");
@@ -90,7 +90,7 @@ async fn a_subscriber_that_panics_ends_nothing() {
 }
 
 #[tokio::test]
-async fn events_come_without_spans() {
+async fn events_are_recorded_without_spans() {
     let told = told(&LockManager::in_memory(), false, || {}).await;
     assert!(told.contains(&"acquired"), "{told:?}");
 }

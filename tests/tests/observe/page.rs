@@ -54,7 +54,7 @@ fn on_page() -> BTreeMap<String, Said> {
 }
 
 #[test]
-fn the_page_lists_every_span_and_event_with_its_level_and_fields() {
+fn every_span_and_event_is_documented_with_level_and_fields() {
     let (source, page) = (in_source(), on_page());
     assert!(source.len() > 20, "{source:#?}");
     let names = |all: &BTreeMap<String, Said>| all.keys().cloned().collect::<Vec<_>>();
@@ -66,7 +66,7 @@ fn the_page_lists_every_span_and_event_with_its_level_and_fields() {
 
 /// Checks that each row of the runbook contains the names of events, their levels, and an action.
 #[test]
-fn the_runbook_has_a_line_for_every_event() {
+fn runbook_has_a_row_for_every_event() {
     let page = fs::read_to_string(runtime().parent().unwrap().join("docs/operations.md")).unwrap();
     let (section, _) = between(&page, "\n## Events\n", "\n## ").unwrap();
     let words = |cell: &str| -> Vec<String> {
@@ -92,7 +92,7 @@ fn the_runbook_has_a_line_for_every_event() {
 }
 
 #[test]
-fn nothing_else_tells_anything() {
+fn only_the_observe_module_emits_events() {
     let mut folders = vec![runtime().join("src")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -123,7 +123,7 @@ fn nothing_else_tells_anything() {
 /// Checks that no external text reaches a subscriber unescaped. `key`, `site` and tokens are safe by their types, and `line` escapes.
 /// `outcome` is a fixed word, and `reason` is escaped earlier.
 #[test]
-fn every_text_of_an_event_is_safe_in_a_line() {
+fn every_event_field_is_escaped() {
     let events = fs::read_to_string(runtime().join("src/observe/events.rs")).unwrap();
     let (mut rest, mut count) = (events.as_str(), 0);
     while let Some((told, after)) = between(rest, "    tell!(", "}") {

@@ -14,7 +14,7 @@ async fn annotated(locks: &LockManager, name: &str) -> Result<(), LockError> {
 }
 
 #[tokio::test]
-async fn no_span_and_no_event_has_a_key_that_is_redacted() {
+async fn redacted_keys_appear_in_no_span_or_event() {
     keep_all();
     let nodes = Nodes::start(1).await;
     let builder = LockManager::builder().nodes(nodes.urls()).redact_keys().order_check(OrderCheck::Warn);

@@ -78,7 +78,7 @@ async fn around(locks: &LockManager, what: &'static str) -> Result<(), LockError
 }
 
 #[tokio::test]
-async fn what_a_body_does_is_inside_of_its_span_at_each_poll_and_when_it_is_dropped() {
+async fn body_span_is_entered_at_each_poll_and_at_the_drop() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     annotated(&manager, "each poll").await.unwrap();
@@ -92,7 +92,7 @@ async fn what_a_body_does_is_inside_of_its_span_at_each_poll_and_when_it_is_drop
 }
 
 #[tokio::test]
-async fn a_call_is_over_when_it_has_its_lock_and_its_body_is_beside_it() {
+async fn acquire_span_ends_before_its_sibling_hold_span() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let call = async {
@@ -120,7 +120,7 @@ async fn a_call_is_over_when_it_has_its_lock_and_its_body_is_beside_it() {
 }
 
 #[tokio::test]
-async fn what_is_told_of_a_failure_is_in_the_span_of_the_call() {
+async fn failure_event_is_inside_the_acquire_span() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let held = manager.acquire("spans:failing").await.unwrap();
@@ -139,7 +139,7 @@ async fn give_up(call: impl Future<Output = Result<(), LockError>>, what: &str) 
 }
 
 #[tokio::test]
-async fn a_body_that_is_given_up_is_dropped_inside_of_its_span() {
+async fn cancelled_body_is_dropped_inside_its_span() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     give_up(hanging(&manager, "hanging"), "hanging").await;
@@ -153,7 +153,7 @@ async fn a_body_that_is_given_up_is_dropped_inside_of_its_span() {
 }
 
 #[tokio::test]
-async fn each_way_to_a_lock_has_its_name() {
+async fn span_records_the_path_of_the_acquisition() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let request = |what| LockRequest::new("spans:ways").label(what);
@@ -187,7 +187,7 @@ async fn each_way_to_a_lock_has_its_name() {
 }
 
 #[tokio::test]
-async fn a_lock_from_the_queues_of_the_nodes_says_so() {
+async fn span_of_a_queued_acquisition_has_the_path_queued() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let held = ours.acquire("spans:queue").await.unwrap();
@@ -200,7 +200,7 @@ async fn a_lock_from_the_queues_of_the_nodes_says_so() {
 }
 
 #[tokio::test]
-async fn a_lock_that_is_left_or_lost_says_so() {
+async fn hold_span_records_detached_and_lost_outcomes() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire("spans:left").await.unwrap();

@@ -32,7 +32,7 @@ fn site(manager: &LockManager, template: &str) -> SiteStats {
 }
 
 #[tokio::test]
-async fn calls_are_counted_by_their_attributes_and_lines() {
+async fn calls_are_counted_by_template_and_line() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let are_up = async || if manager.stats().nodes.iter().all(|node| node.is_up) { Ok(()) } else { Err("not yet") };
@@ -64,7 +64,7 @@ async fn calls_are_counted_by_their_attributes_and_lines() {
 }
 
 #[tokio::test]
-async fn every_call_is_counted_once_whatever_becomes_of_it() {
+async fn every_call_is_counted_once_under_its_outcome() {
     keep_all();
     let nodes = Nodes::start(1).await;
     let (manager, others) = (manager(&nodes).await, manager(&nodes).await);
@@ -97,7 +97,7 @@ async fn every_call_is_counted_once_whatever_becomes_of_it() {
 }
 
 #[tokio::test]
-async fn a_lock_that_goes_from_call_to_call_is_held_by_one_of_them() {
+async fn local_hand_off_counts_a_single_holder() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let request = || LockRequest::new("stats:line").label("line");
@@ -113,7 +113,7 @@ async fn a_lock_that_goes_from_call_to_call_is_held_by_one_of_them() {
 }
 
 #[tokio::test]
-async fn idle_locks_are_held_by_nobody() {
+async fn lingering_locks_are_not_counted_as_held() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let request = || LockRequest::new("stats:idle").label("idle").linger(Duration::from_secs(2));
@@ -130,7 +130,7 @@ async fn idle_locks_are_held_by_nobody() {
 }
 
 #[tokio::test]
-async fn calls_that_ask_in_a_wrong_way_are_counted() {
+async fn invalid_requests_are_counted_as_refused() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let request = |label| LockRequest::new("stats:wrong").label(label);
@@ -147,7 +147,7 @@ async fn calls_that_ask_in_a_wrong_way_are_counted() {
 }
 
 #[tokio::test]
-async fn a_lock_that_was_taken_away_is_there_until_its_call_ends() {
+async fn lost_lock_is_listed_as_held_until_its_guard_drops() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(LockRequest::new("stats:away").ttl(Duration::from_millis(400))).await.unwrap();
@@ -160,7 +160,7 @@ async fn a_lock_that_was_taken_away_is_there_until_its_call_ends() {
 }
 
 #[tokio::test]
-async fn commands_that_are_not_answered_are_errors() {
+async fn unanswered_commands_are_counted_as_errors() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let before = manager.stats();
@@ -177,7 +177,7 @@ async fn commands_that_are_not_answered_are_errors() {
 }
 
 #[tokio::test]
-async fn each_manager_tells_what_it_holds() {
+async fn each_manager_lists_its_held_locks() {
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let first = ours.acquire(LockRequest::new("stats:first").label("first")).await.unwrap();

@@ -18,7 +18,7 @@ UPDATE_EXPECT=1 cargo test -p redlock-tests --test pages api
 ";
 
 #[test]
-fn the_public_api_is_the_one_of_the_page() {
+fn public_api_matches_the_documented_list() {
     let api = Crate::read(&workspace().join("redlock-runtime/src")).api();
     let (page, text) = (workspace().join(PAGE), [HEAD, "\n", &api.join("\n"), "\n"].concat());
     if std::env::var_os("UPDATE_EXPECT").is_some_and(|update| update == "1") {
@@ -60,7 +60,7 @@ fn root_of_the_crate_has_at_most_sixty_items() {
 
 /// Public items of a made-up crate.
 #[test]
-fn what_is_public() {
+fn public_items_are_collected() {
     let files = [
         (
             "lib.rs",

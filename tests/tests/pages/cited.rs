@@ -31,7 +31,7 @@ fn sources(folder: &Path) -> String {
 }
 
 #[test]
-fn every_test_that_is_cited_is_there() {
+fn every_cited_test_exists() {
     let folders =
         ["examples", "redlock-cli", "redlock-macros/src", "redlock-runtime/src", "tests/model", "tests/tests"];
     let sources: String = folders.map(|folder| sources(&workspace().join(folder))).concat();

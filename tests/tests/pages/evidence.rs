@@ -225,7 +225,7 @@ fn violations() -> String {
 }
 
 #[test]
-fn every_violation_of_a_long_run_has_been_looked_into() {
+fn every_violation_in_the_ledger_has_a_cause() {
     for row in rows("tests/ledger.tsv") {
         assert!(row[5] == "0" || row[6] != "-", "enter the cause of this violation in tests/ledger.tsv: {row:?}");
     }
@@ -270,7 +270,7 @@ fn open() -> String {
 }
 
 #[test]
-fn the_evidence_is_what_the_sources_and_the_ledgers_say() {
+fn evidence_page_matches_sources_and_ledgers() {
     let cases = cases();
     let parts = [HEAD.to_owned(), promises(&cases), rules(&cases), model(), ledger(), fuzzing(), open()];
     let expected = parts.concat();

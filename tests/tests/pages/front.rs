@@ -16,7 +16,7 @@ const PROGRAMS: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn programs_on_the_pages_are_those_that_tests_run() {
+fn programs_on_the_pages_match_the_tested_sources() {
     for (page, program) in PROGRAMS {
         let source = Page::read(&format!("examples/src/bin/{program}.rs")).text;
         let (_, code) = source.split_once("\n\n").unwrap();
@@ -26,7 +26,7 @@ fn programs_on_the_pages_are_those_that_tests_run() {
 }
 
 #[test]
-fn compile_error_in_the_readme_is_a_real_one() {
+fn compile_error_in_the_readme_matches_the_compiler() {
     let readme = Page::read("README.md").text;
     let (_, message) = readme.split_once("\nerror: ").unwrap();
     let message = message.lines().next().unwrap();
@@ -45,7 +45,7 @@ fn features() -> Vec<String> {
 }
 
 #[test]
-fn every_feature_is_listed_where_users_look() {
+fn every_feature_is_listed_in_readme_and_crate_docs() {
     let features = features();
     assert!(features.len() >= 8, "{features:?}");
     for page in ["redlock-runtime/README.md", "redlock-runtime/src/lib.rs"] {
@@ -57,7 +57,7 @@ fn every_feature_is_listed_where_users_look() {
 }
 
 #[test]
-fn the_least_compiler_is_the_same_everywhere() {
+fn minimum_rust_version_is_the_same_on_all_pages() {
     let manifest = Page::read("Cargo.toml").text;
     let (_, rest) = manifest.split_once("rust-version = \"").unwrap();
     let version = rest.split('"').next().unwrap();

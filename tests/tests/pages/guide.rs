@@ -65,7 +65,7 @@ fn pages_are_linked_in_reading_order() {
 
 /// Each block of code without a language is Rust, which rustdoc runs. All other blocks must name their language.
 #[test]
-fn no_example_is_left_out() {
+fn every_code_block_is_run_or_names_its_language() {
     let mut examples = 0;
     for page in pages() {
         let page = Page::read(&format!("redlock-runtime/docs/guide/{page}.md"));
@@ -82,7 +82,7 @@ fn no_example_is_left_out() {
 
 /// A reader copies an example as it is shown.
 #[test]
-fn tests_in_examples_are_tests() {
+fn examples_with_tests_run_in_the_test_harness() {
     let mut tests = 0;
     for page in pages() {
         let page = Page::read(&format!("redlock-runtime/docs/guide/{page}.md"));

@@ -199,7 +199,7 @@ fn is_about(entry: &str, message: &str) -> bool {
 }
 
 #[test]
-fn every_line_of_the_page_is_a_message() {
+fn every_documented_message_exists_in_the_source() {
     let (messages, entries) = (messages(), entries());
     assert!(entries.len() > 120, "{} entries", entries.len());
     // An empty entry would match every message.
@@ -211,7 +211,7 @@ fn every_line_of_the_page_is_a_message() {
 }
 
 #[test]
-fn every_message_has_a_line() {
+fn every_message_is_documented() {
     let entries = entries();
     let is_explained = |message: &str| entries.iter().any(|entry| is_about(entry, message));
     let is_part = |message: &str| PARTS.iter().any(|part| message.contains(part));
@@ -225,7 +225,7 @@ fn every_message_has_a_line() {
 }
 
 #[test]
-fn texts_are_read_as_they_are_printed() {
+fn string_literals_are_read_as_printed() {
     let source = "fn f() { g(format!(\"a ttl of {ttl:?} is too \\\n        short: {{}}\"), '\"', \"b \\\"c\\\"\") }\n\
                   // \"no\"\n#[cfg(test)]\nmod tests { fn f() { \"no\" } }";
     assert_eq!(texts(source), ["a ttl of .. is too short: {}", "b \"c\""]);

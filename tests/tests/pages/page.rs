@@ -112,7 +112,7 @@ pub(crate) fn all() -> Vec<Page> {
 }
 
 #[test]
-fn headings_have_the_names_that_links_use() {
+fn headings_have_their_rustdoc_anchors() {
     let table = [
         ("`key = \"template\"`", "key--template"),
         ("13. Restarts, amnesia and clocks", "13-restarts-amnesia-and-clocks"),
@@ -125,7 +125,7 @@ fn headings_have_the_names_that_links_use() {
 }
 
 #[test]
-fn code_is_no_prose() {
+fn code_blocks_are_not_read_as_prose() {
     let text = "# One\n```sh\n# two [x](y)\n```\n[a `b`](c#d)\n";
     let page = Page { name: "docs/page.md".to_owned(), text: text.to_owned() };
     assert_eq!(page.anchors(), ["one"]);

@@ -191,7 +191,7 @@ fn listed() -> BTreeMap<String, [usize; 4]> {
 }
 
 #[test]
-fn prose_is_plain() {
+fn prose_stays_within_the_language_limits() {
     let mut names = Vec::new();
     files(&workspace(), &mut names);
     names.sort_unstable();
@@ -231,7 +231,7 @@ fn prose_is_plain() {
 }
 
 #[test]
-fn faults_are_counted() {
+fn language_faults_are_counted() {
     let bad =
         "Whoever has the lock is told that nobody waits. What is left of the lease stands in the reply, and goes on.\n";
     let (counts, places) = measure(bad, Kind::Markdown);

@@ -73,7 +73,7 @@ async fn release_behind_many_absent_processes_takes_several_commands() {
 }
 
 #[tokio::test]
-async fn reader_passes_over_the_writers_of_many_absent_processes() {
+async fn reader_skips_queued_writers_of_many_absent_processes() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let id = manager.acquire("another").await.unwrap().token().as_str().split_once('@').unwrap().1.to_owned();

@@ -19,7 +19,7 @@ async fn rotate(server: &RedisServer, password: &str) {
 }
 
 #[tokio::test]
-async fn a_token_that_is_valid_for_a_moment_is_asked_for_with_each_connection() {
+async fn short_lived_credentials_are_requested_for_each_connection() {
     let server = RedisServer::start().await;
     let token = Arc::new(Mutex::new("t0".to_owned()));
     rotate(&server, "t0").await;
@@ -49,7 +49,7 @@ async fn a_token_that_is_valid_for_a_moment_is_asked_for_with_each_connection() 
 }
 
 #[tokio::test]
-async fn a_password_in_a_file_is_read_with_each_connection() {
+async fn password_file_is_read_for_each_connection() {
     let server = RedisServer::start().await;
     rotate(&server, "first secret").await;
     let file = server.dir().join("password");
@@ -66,7 +66,7 @@ async fn a_password_in_a_file_is_read_with_each_connection() {
 }
 
 #[tokio::test]
-async fn who_gives_no_credentials_is_named_and_asked_again() {
+async fn failing_credentials_callback_is_reported_and_retried() {
     let server = RedisServer::builder().password("secret").start().await;
     let asked = Arc::new(AtomicUsize::new(0));
     let node = {
@@ -86,7 +86,7 @@ async fn who_gives_no_credentials_is_named_and_asked_again() {
 }
 
 #[tokio::test]
-async fn a_name_with_addresses_of_both_families_is_reached_at_the_one_that_answers() {
+async fn dual_stack_host_name_connects_to_the_reachable_address() {
     let server = RedisServer::start().await;
     // The harness listens only on 127.0.0.1. On most machines, the name also resolves to `::1`, and first.
     let manager = builder([server.url().replace("127.0.0.1", "localhost")]).build().unwrap();
@@ -94,7 +94,7 @@ async fn a_name_with_addresses_of_both_families_is_reached_at_the_one_that_answe
 }
 
 #[tokio::test]
-async fn a_password_that_is_being_changed_is_waited_for_and_one_that_was_never_right_is_not() {
+async fn acquire_waits_during_password_rotation_but_not_for_a_wrong_password() {
     let server = RedisServer::start().await;
     rotate(&server, "first").await;
     let file = server.dir().join("password");
@@ -117,7 +117,7 @@ async fn a_password_that_is_being_changed_is_waited_for_and_one_that_was_never_r
 }
 
 #[tokio::test]
-async fn a_call_back_that_panics_costs_one_try() {
+async fn panicking_credentials_callback_fails_one_connection_attempt() {
     let server = RedisServer::builder().password("secret").start().await;
     let asked = Arc::new(AtomicUsize::new(0));
     let node = {
@@ -137,7 +137,7 @@ async fn a_call_back_that_panics_costs_one_try() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_back_that_blocks_its_thread_stops_no_renewal_and_takes_no_more_than_one() {
+async fn blocking_credentials_callback_uses_one_thread_and_stops_no_renewal() {
     let servers = [RedisServer::start().await, RedisServer::start().await];
     let ttl = Duration::from_secs(2);
     let manager = builder([servers[0].url()]).default_ttl(ttl).node_timeout(ttl / 4).build().unwrap();

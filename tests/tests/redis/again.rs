@@ -39,7 +39,7 @@ async fn keep_busy(node: &RedisServer) -> JoinHandle<()> {
 }
 
 #[tokio::test]
-async fn releases_that_a_user_may_not_send_are_sent_again_until_he_may() {
+async fn releases_denied_by_the_acl_are_retried_until_permitted() {
     let configure = |_, builder: redlock_tests::Builder| builder.password("x").user("alice", "w0nder", "~* &* +@all");
     let nodes = Nodes::start_with(1, configure).await;
     let manager = manager(&nodes).await;
@@ -52,7 +52,7 @@ async fn releases_that_a_user_may_not_send_are_sent_again_until_he_may() {
 }
 
 #[tokio::test]
-async fn releases_that_a_busy_server_refuses_are_sent_again_all_together() {
+async fn releases_refused_by_a_busy_server_are_retried_in_batches() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guards = many_guards(&manager, MANY).await;
@@ -66,7 +66,7 @@ async fn releases_that_a_busy_server_refuses_are_sent_again_all_together() {
 }
 
 #[tokio::test]
-async fn a_release_that_a_server_refuses_during_a_fail_over_is_sent_again() {
+async fn release_refused_by_a_replica_is_retried_after_its_promotion() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(KEY).await.unwrap();
@@ -94,7 +94,7 @@ async fn round_trip(proxy: &Proxy, bytes: usize) {
 }
 
 #[tokio::test]
-async fn releases_whose_script_was_lost_take_one_more_round_trip_all_together() {
+async fn releases_after_a_script_flush_share_one_extra_round_trip() {
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
     let manager = manager_through(&proxies, &nodes).await;
@@ -112,7 +112,7 @@ async fn releases_whose_script_was_lost_take_one_more_round_trip_all_together() 
 }
 
 #[tokio::test]
-async fn nothing_is_sent_again_before_there_is_another_connection_and_then_once() {
+async fn releases_are_retried_once_after_reconnecting_and_not_before() {
     let (nodes, other) = (Nodes::start(1).await, Nodes::start(1).await);
     let proxies = nodes.proxied().await;
     let manager = manager_through(&proxies, &nodes).await;

@@ -121,7 +121,7 @@ async fn master_that_a_sentinel_announces_is_reached_through_a_mapped_address() 
 
 /// If the mapped address is unreachable as well, the message contains both addresses.
 #[tokio::test]
-async fn mapped_address_that_is_wrong_is_shown_beside_the_announced_one() {
+async fn unreachable_mapped_address_is_reported_with_the_announced_one() {
     let (announced, mapped) = (RefusingPort::new(), RefusingPort::new());
     let sentinel = sentinel(announced.port()).await;
     let (announced, mapped) = (announced.port(), mapped.port());

@@ -30,7 +30,7 @@ async fn cost(manager: &LockManager, nodes: &Nodes) -> (u64, u64) {
 
 /// At first, a manager estimates the servers' clocks from a few slow answers. Refusals correct the estimates within some turns.
 #[tokio::test]
-async fn a_number_comes_with_the_lock() {
+async fn fencing_number_is_granted_in_the_round_that_acquires_the_lock() {
     for size in [1, 5] {
         let nodes = Nodes::start(size).await;
         let managers = [manager(&nodes).await, manager(&nodes).await];
@@ -50,7 +50,7 @@ async fn a_number_comes_with_the_lock() {
 }
 
 #[tokio::test]
-async fn where_the_time_may_not_be_asked_a_number_comes_with_the_lock_as_well() {
+async fn fencing_number_needs_no_extra_round_without_the_time_command() {
     let nodes = Nodes::start(1).await;
     let node = nodes[0].inspect();
     node.command::<()>(&["ACL", "SETUSER", "timeless", "on", ">secret", "~*", "&*", "+@all", "-time"]).await;
@@ -73,7 +73,7 @@ async fn where_the_time_may_not_be_asked_a_number_comes_with_the_lock_as_well() 
 }
 
 #[tokio::test]
-async fn a_refusal_costs_one_round_more_and_then_none() {
+async fn refused_fencing_number_costs_one_extra_round_once() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let first = number(token(&manager).await);
@@ -94,7 +94,7 @@ async fn a_refusal_costs_one_round_more_and_then_none() {
 }
 
 #[tokio::test]
-async fn a_node_without_its_data_accepts_what_the_others_do() {
+async fn emptied_node_accepts_the_fencing_number_of_the_other_nodes() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let before = token(&ours).await;
@@ -106,7 +106,7 @@ async fn a_node_without_its_data_accepts_what_the_others_do() {
 }
 
 #[tokio::test]
-async fn numbers_go_on_above_after_the_loss_of_all_data() {
+async fn fencing_numbers_keep_increasing_after_all_data_is_lost() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let before = token(&manager(&nodes).await).await;
@@ -118,7 +118,7 @@ async fn numbers_go_on_above_after_the_loss_of_all_data() {
 }
 
 #[tokio::test]
-async fn damaged_register_of_one_server_does_not_raise_the_others() {
+async fn damaged_register_of_one_server_does_not_raise_other_registers() {
     let nodes = Nodes::start(3).await;
     let managers = [manager(&nodes).await, manager(&nodes).await];
     // Simulates a user with write access to the registers of one server.
@@ -138,7 +138,7 @@ async fn damaged_register_of_one_server_does_not_raise_the_others() {
 }
 
 #[tokio::test]
-async fn numbers_far_ahead_of_the_clocks_count_if_a_quorum_returns_them() {
+async fn fencing_numbers_ahead_of_the_clocks_count_if_a_quorum_returns_them() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let first = number(token(&manager).await);
@@ -154,7 +154,7 @@ async fn numbers_far_ahead_of_the_clocks_count_if_a_quorum_returns_them() {
 }
 
 #[tokio::test]
-async fn a_register_without_room_ends_the_call_and_counts_for_nobody_else() {
+async fn exhausted_register_fails_the_call_only_at_a_majority() {
     for full in [(1 << 49) - 1, 1 << 49, 1 << 60] {
         let nodes = Nodes::start(3).await;
         let manager = manager(&nodes).await;
@@ -170,7 +170,7 @@ async fn a_register_without_room_ends_the_call_and_counts_for_nobody_else() {
 }
 
 #[tokio::test]
-async fn many_names_share_the_registers_of_their_slots() {
+async fn fencing_registers_are_shared_by_all_keys_of_a_slot() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let mut locking = JoinSet::new();

@@ -149,17 +149,17 @@ fn in_every_shape(run: impl Fn((Option<usize>, usize)) + Sync) {
 }
 
 #[test]
-fn after_a_drop_the_release_is_sent_and_other_locks_are_kept() {
+fn release_is_sent_and_other_locks_survive_a_thread_blocked_after_a_drop() {
     in_every_shape(|shape| blocked(shape, after_a_drop, async |other, nodes| given_back(shape.1, other, nodes).await));
 }
 
 #[test]
-fn in_a_drop_the_release_of_what_was_dropped_before_is_sent_and_other_locks_are_kept() {
+fn earlier_release_is_sent_and_locks_survive_a_thread_blocked_in_a_drop() {
     in_every_shape(|shape| blocked(shape, in_a_drop, async |other, nodes| given_back(shape.1, other, nodes).await));
 }
 
 #[test]
-fn in_a_body_other_locks_are_kept() {
+fn other_locks_survive_a_thread_blocked_in_a_body() {
     in_every_shape(|shape| blocked(shape, in_a_body, async |_, _| {}));
 }
 
@@ -172,7 +172,7 @@ async fn given_back(tasks: usize, other: &LockManager, nodes: &Nodes) {
 }
 
 #[test]
-fn calls_on_other_runtimes_go_on_while_the_one_of_the_manager_is_blocked() {
+fn calls_on_other_runtimes_continue_while_the_manager_runtime_is_blocked() {
     let (observer, application, barrier) = (runtime(None), runtime(Some(1)), Arc::<Barrier>::default());
     let nodes = observer.block_on(Nodes::start(1));
     let manager = application.block_on(async {

@@ -45,7 +45,7 @@ fn waiting(manager: &LockManager) -> tokio::task::JoinHandle<Result<redlock_runt
 }
 
 #[tokio::test]
-async fn a_holder_that_is_told_has_stopped_when_the_next_one_begins() {
+async fn notified_holder_stops_before_the_next_holder_starts() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
@@ -86,7 +86,7 @@ async fn a_holder_that_is_told_has_stopped_when_the_next_one_begins() {
 }
 
 #[tokio::test]
-async fn who_has_renewed_once_can_be_told() {
+async fn holder_that_has_renewed_once_is_notified_of_a_break() {
     let nodes = Nodes::start(3).await;
     let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
     let guard = holder.acquire(LockRequest::new("order:7").ttl(RENEWED_SOON)).await.unwrap();
@@ -105,7 +105,7 @@ async fn who_has_renewed_once_can_be_told() {
 }
 
 #[tokio::test]
-async fn who_was_not_told_is_followed_by_nobody_while_he_counts_on_his_lease() {
+async fn next_waiter_waits_for_the_lease_of_an_unnotified_holder() {
     for (size, ttl) in [(1, Duration::from_secs(12)), (3, Duration::from_secs(12))] {
         let nodes = Nodes::start(size).await;
         let [holder, other, operator, another] =
@@ -134,7 +134,7 @@ async fn who_was_not_told_is_followed_by_nobody_while_he_counts_on_his_lease() {
 }
 
 #[tokio::test]
-async fn who_breaks_what_stands_in_for_a_slow_body_is_told_of_its_end() {
+async fn break_of_a_placeholder_reports_when_the_slow_holder_stops() {
     let nodes = Nodes::start(3).await;
     let [holder, other, operator, another] =
         [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
@@ -163,7 +163,7 @@ async fn who_breaks_what_stands_in_for_a_slow_body_is_told_of_its_end() {
 }
 
 #[tokio::test]
-async fn who_has_given_the_lock_back_says_so_when_it_is_told_late() {
+async fn former_holder_answers_a_late_break_as_already_stopped() {
     let nodes = Nodes::start(3).await;
     let [holder, operator] = [manager(&nodes).await, manager(&nodes).await];
     holder.check().await;
@@ -181,7 +181,7 @@ async fn who_has_given_the_lock_back_says_so_when_it_is_told_late() {
 }
 
 #[tokio::test]
-async fn a_window_that_nobody_works_in_is_broken_at_once() {
+async fn released_lock_in_its_min_hold_is_broken_at_once() {
     let nodes = Nodes::start(3).await;
     let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
     holder.check().await;
@@ -197,7 +197,7 @@ async fn a_window_that_nobody_works_in_is_broken_at_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_full_lets_locks_be_broken_and_attached() {
+async fn locks_are_broken_and_attached_on_a_full_server() {
     let server = RedisServer::start().await;
     let [holder, operator] = [builder([server.url()]).build().unwrap(), builder([server.url()]).build().unwrap()];
     operator.ready().await.unwrap();
@@ -210,7 +210,7 @@ async fn a_server_that_is_full_lets_locks_be_broken_and_attached() {
 }
 
 #[tokio::test]
-async fn by_force_the_holder_is_not_told_and_finds_out_when_it_renews() {
+async fn holder_learns_of_a_forced_break_at_its_next_renewal() {
     let nodes = Nodes::start(3).await;
     let [holder, other, operator] = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
     let guard = holder.acquire(LockRequest::new("order:7").ttl(RENEWED_SOON)).await.unwrap();
@@ -224,7 +224,7 @@ async fn by_force_the_holder_is_not_told_and_finds_out_when_it_renews() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_out_of_date_breaks_nothing() {
+async fn break_with_an_outdated_token_has_no_effect() {
     let nodes = Nodes::start(3).await;
     let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
     let before = holder.acquire("order:7").await.unwrap();
@@ -244,7 +244,7 @@ async fn a_token_that_is_out_of_date_breaks_nothing() {
 }
 
 #[tokio::test]
-async fn who_says_that_a_lock_is_broken_makes_its_holder_ask_and_no_more() {
+async fn forged_break_notification_only_makes_the_holder_extend() {
     let server = RedisServer::start().await;
     let manager = builder([server.url()]).build().unwrap();
     // The next renewal is due in minutes.
@@ -265,7 +265,7 @@ async fn who_says_that_a_lock_is_broken_makes_its_holder_ask_and_no_more() {
 }
 
 #[tokio::test]
-async fn the_lock_of_another_program_is_removed_if_it_is_exactly_that() {
+async fn foreign_lock_is_broken_only_by_force_and_only_if_its_value_matches() {
     let nodes = Nodes::start(3).await;
     let operator = manager(&nodes).await;
     for node in nodes.iter() {
@@ -283,7 +283,7 @@ async fn the_lock_of_another_program_is_removed_if_it_is_exactly_that() {
 }
 
 #[tokio::test]
-async fn data_is_never_removed() {
+async fn forced_break_never_removes_data() {
     let nodes = Nodes::start(1).await;
     let operator = manager(&nodes).await;
     nodes[0].inspect().command::<()>(&["SET", "feature:x", "on"]).await;
@@ -293,7 +293,7 @@ async fn data_is_never_removed() {
 }
 
 #[tokio::test]
-async fn a_majority_decides_whether_it_is_broken() {
+async fn lock_is_broken_only_if_a_majority_confirms() {
     let nodes = Nodes::start(3).await;
     let (holder, operator) = (manager(&nodes).await, manager(&nodes).await);
     let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
@@ -306,7 +306,7 @@ async fn a_majority_decides_whether_it_is_broken() {
 }
 
 #[tokio::test]
-async fn who_has_waited_in_vain_knows_for_whom() {
+async fn timed_out_call_names_the_holder() {
     let nodes = Nodes::start(3).await;
     let (holder, other) = (manager(&nodes).await, manager(&nodes).await);
     let guard = acquired_everywhere(&holder, &nodes, "order:7").await;
@@ -319,7 +319,7 @@ async fn who_has_waited_in_vain_knows_for_whom() {
 }
 
 #[tokio::test]
-async fn spawned_call_that_waits_for_its_parent_is_told_the_line_of_the_parent() {
+async fn spawned_call_that_waits_for_its_parent_names_the_line_of_the_parent() {
     let nodes = Nodes::start(3).await;
     let (manager, other) = (manager(&nodes).await, manager(&nodes).await);
     for parent in [LockRequest::new("{order}:7"), LockRequest::all(["{order}:7", "{order}:8"])] {

@@ -35,7 +35,7 @@ async fn drop_at_every_poll(nodes: &Nodes, mode: Mode, make: impl AsyncFn() -> L
 }
 
 #[tokio::test]
-async fn dropped_at_every_poll_leaves_nothing() {
+async fn acquisition_dropped_at_any_poll_leaves_no_keys() {
     for (size, mode) in SIZES.into_iter().flat_map(|size| MODES.map(|mode| (size, mode))) {
         let nodes = Nodes::start(size).await;
         let polls = drop_at_every_poll(&nodes, mode, async || manager(&nodes).await).await;
@@ -44,7 +44,7 @@ async fn dropped_at_every_poll_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn dropped_at_every_poll_while_still_connecting_leaves_nothing() {
+async fn acquisition_dropped_at_any_poll_while_connecting_leaves_no_keys() {
     for (size, mode) in SIZES.into_iter().flat_map(|size| MODES.map(|mode| (size, mode))) {
         let nodes = Nodes::start(size).await;
         let polls = drop_at_every_poll(&nodes, mode, async || builder(nodes.urls()).build().unwrap()).await;
@@ -53,7 +53,7 @@ async fn dropped_at_every_poll_while_still_connecting_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn dropped_at_every_poll_of_a_wait_leaves_the_holder_alone() {
+async fn waiter_dropped_at_any_poll_does_not_affect_the_holder() {
     for [held, wanted] in
         [[Mode::Exclusive, Mode::Exclusive], [Mode::Exclusive, Mode::Shared], [Mode::Shared, Mode::Exclusive]]
     {
@@ -123,7 +123,7 @@ async fn dropped_with_frozen_nodes(size: usize, frozen: usize, stage: Stage, mod
 }
 
 #[tokio::test]
-async fn dropped_with_a_frozen_minority_or_majority_leaves_nothing_after_the_thaw() {
+async fn acquisition_dropped_with_frozen_nodes_leaves_no_keys_after_the_thaw() {
     for (size, frozen) in [(1, 1), (3, 1), (3, 2), (5, 2), (5, 3)] {
         for stage in [Stage::Queued, Stage::OnTheWire] {
             for mode in MODES {
@@ -134,7 +134,7 @@ async fn dropped_with_a_frozen_minority_or_majority_leaves_nothing_after_the_tha
 }
 
 #[tokio::test]
-async fn failed_for_want_of_a_quorum_leaves_nothing_after_the_thaw() {
+async fn acquisition_without_a_quorum_leaves_no_keys_after_the_thaw() {
     // Defect 4: the nodes that did not answer execute the command when they thaw.
     let sizes = [(1, 1), (3, 2), (5, 3)].into_iter();
     for ((size, frozen), mode) in sizes.flat_map(|size| MODES.map(|mode| (size, mode))) {

@@ -180,7 +180,7 @@ async fn change_by_more_than_one_server_allows_two_holders() {
 
 /// The lease of an ended process is known only to servers of the first list. A majority of the third list does not know it.
 #[tokio::test]
-async fn next_deploy_waits_for_the_leases_of_the_last_one() {
+async fn next_deploy_must_wait_for_the_leases_of_the_previous_deploy() {
     for is_detached in [true, false] {
         for waits in [true, false] {
             let servers = Nodes::start(3).await;
@@ -219,7 +219,7 @@ async fn next_deploy_waits_for_the_leases_of_the_last_one() {
 
 /// The clock of the first server is ahead, and is corrected before the second deploy. The third list does not contain the first server.
 #[tokio::test]
-async fn fencing_number_reaches_the_third_list_only_if_the_second_list_has_used_it() {
+async fn fencing_number_reaches_the_third_list_only_if_used_by_the_second_list() {
     for is_used in [true, false] {
         let servers = Nodes::start_with(3, |_, builder| builder.own_clock()).await;
         servers[0].set_clock(HALF_HOUR);
@@ -276,7 +276,7 @@ async fn server_replaced_under_its_own_name_is_stopped_first() {
 
         servers[2].kill();
         wait_for_longest_ttl(&servers[0], &guard, [&old, &old]).await;
-        name.lead_to(&servers[3]).await;
+        name.redirect_all_connections(&servers[3]).await;
         let new = brief(list()).build().unwrap();
         let token = guard.token().to_string();
         eventually(PATIENCE, "the new server counts", async || {
@@ -297,7 +297,7 @@ async fn server_replaced_under_its_own_name_is_stopped_first() {
 
 /// A process that starts after the change has nothing to compare the new server with. The data of that server is as old as the others'.
 #[tokio::test]
-async fn name_that_leads_elsewhere_at_once_allows_two_holders() {
+async fn host_name_repointed_without_a_wait_allows_two_holders() {
     let servers = Nodes::start(4).await;
     begin(&servers).await;
     let name = Proxy::to(&servers[2]).await;
@@ -305,7 +305,7 @@ async fn name_that_leads_elsewhere_at_once_allows_two_holders() {
     let guard = holder.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();
     cut_off(&proxies).await;
     servers[2].kill();
-    name.lead_to(&servers[3]).await;
+    name.redirect_all_connections(&servers[3]).await;
     let new = builder([servers[0].url(), servers[1].url(), name.url()]).build().unwrap();
     let second = eventually(PATIENCE, "the new server counts", async || new.try_acquire(KEY).await).await;
     assert!(guard.is_held() && second.is_held());
@@ -357,7 +357,7 @@ async fn restart_one_by_one(
 }
 
 #[tokio::test]
-async fn rolling_restart_waits_one_longest_ttl_after_each_server() {
+async fn rolling_restart_is_safe_if_it_waits_max_ttl_after_each_server() {
     let servers = Nodes::start(3).await;
     wait_until_old(&servers).await;
     restart_one_by_one(&servers, brief, RedisServer::restart_empty).await;
@@ -365,7 +365,7 @@ async fn rolling_restart_waits_one_longest_ttl_after_each_server() {
 
 /// With the default `max_ttl` of 60 s, an abstaining server would not vote again before the end of the test.
 #[tokio::test]
-async fn rolling_restart_of_durable_servers_needs_no_wait() {
+async fn rolling_restart_of_durable_servers_is_safe_without_a_wait() {
     assert!(PATIENCE < Duration::from_secs(60));
     let durable = |_, builder: redlock_tests::Builder| builder.config("appendonly", &["yes"]);
     let servers =
@@ -374,7 +374,7 @@ async fn rolling_restart_of_durable_servers_needs_no_wait() {
 }
 
 #[tokio::test]
-async fn two_servers_that_restart_without_a_wait_allow_two_holders() {
+async fn restart_of_two_servers_without_a_wait_allows_two_holders() {
     let servers = Nodes::start(3).await;
     let (holder, proxies) = partitioned(&servers, &[0, 1, 2], &[0, 1], builder).await;
     let guard = holder.acquire(LockRequest::new(KEY).without_renewal()).await.unwrap();

@@ -14,7 +14,7 @@ async fn report(configure: impl Fn(Builder) -> Builder) -> (NodeReport, Vec<Stri
 }
 
 #[tokio::test]
-async fn healthy_nodes_have_a_line_each_and_no_warning() {
+async fn check_shows_one_line_per_healthy_node() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -76,7 +76,7 @@ async fn product(server: &RedisServer) -> String {
 }
 
 #[tokio::test]
-async fn it_says_what_is_wrong_with_a_server() {
+async fn check_reports_eviction_and_replicas() {
     let (evicting, warnings) =
         report(|builder| builder.config("maxmemory", &["100mb"]).config("maxmemory-policy", &["allkeys-lru"])).await;
     assert_eq!(evicting.eviction.as_deref(), Some("allkeys-lru"));
@@ -95,7 +95,7 @@ async fn it_says_what_is_wrong_with_a_server() {
 }
 
 #[tokio::test]
-async fn persistence_is_told_apart() {
+async fn check_distinguishes_kinds_of_persistence() {
     let kinds: [(&[(&str, &str)], &str); 4] = [
         (&[], "no persistence"),
         (&[("save", "3600 1")], "snapshots"),
@@ -116,7 +116,7 @@ async fn persistence_is_told_apart() {
 }
 
 #[tokio::test]
-async fn what_the_user_may_not_ask_is_unknown() {
+async fn check_shows_unknown_for_commands_denied_by_the_acl() {
     let rules = "~* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval +zscore +script|load";
     for is_old in [false, true] {
         let (node, warnings) = report(|builder| {
@@ -140,14 +140,14 @@ async fn what_the_user_may_not_ask_is_unknown() {
 }
 
 #[tokio::test]
-async fn the_connection_for_wake_ups_of_an_old_server_is_found() {
+async fn check_finds_the_notification_connection_of_a_resp2_server() {
     let (node, warnings) = report(|builder| builder.without_command("HELLO")).await;
     assert_eq!((node.capabilities.resp3, node.capabilities.pub_sub), (false, Some(true)), "{node}");
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 
 #[tokio::test]
-async fn silent_dead_and_restarted_nodes_hold_it_up_for_a_moment_only() {
+async fn check_is_not_blocked_by_frozen_dead_or_restarted_nodes() {
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     nodes[0].freeze();
@@ -173,7 +173,7 @@ async fn silent_dead_and_restarted_nodes_hold_it_up_for_a_moment_only() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_wrong_clock_is_measured() {
+async fn check_measures_the_clock_offset_of_a_server() {
     let server = RedisServer::builder().own_clock().start().await;
     for seconds in [90, -90] {
         server.set_clock(seconds);
@@ -191,7 +191,7 @@ async fn a_wrong_clock_is_measured() {
 }
 
 #[tokio::test]
-async fn a_manager_in_memory_has_nothing_to_warn_of() {
+async fn check_of_an_in_memory_manager_has_no_warnings() {
     let report = LockManager::in_memory().check().await;
     assert!(report.warnings().is_empty() && report.to_string().starts_with("memory: "), "{report}");
 }

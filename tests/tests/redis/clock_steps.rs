@@ -21,7 +21,7 @@ async fn locks(nodes: &Nodes) -> LockManager {
 }
 
 #[tokio::test]
-async fn the_harness_sets_clocks() {
+async fn harness_sets_the_clock_of_a_server() {
     let nodes = clocked(1).await;
     let seconds = async || nodes[0].inspect().command::<(i64, i64)>(&["TIME"]).await.0;
     nodes[0].inspect().command::<()>(&["SET", KEY, "x", "EX", "60"]).await;
@@ -34,7 +34,7 @@ async fn the_harness_sets_clocks() {
 }
 
 #[tokio::test]
-async fn one_clock_set_forward_changes_nothing() {
+async fn clock_step_of_one_server_does_not_affect_a_held_lock() {
     for size in [3, 5] {
         let nodes = clocked(size).await;
         let manager = locks(&nodes).await;
@@ -50,7 +50,7 @@ async fn one_clock_set_forward_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_step_that_one_lock_shows_ends_the_leases_of_all_others() {
+async fn clock_step_of_a_majority_seen_by_one_lock_ends_all_leases() {
     // The other locks are not renewed. Without the information from the first lock, they would be considered held for their whole ttl.
     for size in [1, 3, 5] {
         let nodes = clocked(size).await;
@@ -76,7 +76,7 @@ async fn a_step_that_one_lock_shows_ends_the_leases_of_all_others() {
 }
 
 #[tokio::test]
-async fn a_minority_of_steps_leaves_them_alone_and_a_small_step_only_shortens_them() {
+async fn minority_clock_step_keeps_leases_and_a_small_step_shortens_them() {
     let nodes = clocked(3).await;
     let manager = locks(&nodes).await;
     let other = manager.acquire(LockRequest::new("other").ttl(10 * TTL).without_renewal()).await.unwrap();
@@ -100,7 +100,7 @@ async fn a_minority_of_steps_leaves_them_alone_and_a_small_step_only_shortens_th
 }
 
 #[tokio::test]
-async fn two_holders_overlap_for_no_longer_than_a_renewal_takes() {
+async fn overlap_after_a_clock_step_is_shorter_than_a_renewal_period() {
     // The keys expire at once, and only a command shows it. Bodies that are not stopped would overlap for a whole ttl.
     const LOOK: Duration = Duration::from_millis(5);
     for size in [1, 3, 5] {
@@ -159,7 +159,7 @@ impl Drop for Inside<'_> {
 }
 
 #[tokio::test]
-async fn a_lock_that_a_majority_has_let_expire_is_lost_at_its_next_renewal() {
+async fn lock_expired_at_a_majority_is_lost_at_its_next_renewal() {
     for size in [1, 3, 5] {
         let nodes = clocked(size).await;
         let manager = locks(&nodes).await;
@@ -172,7 +172,7 @@ async fn a_lock_that_a_majority_has_let_expire_is_lost_at_its_next_renewal() {
 }
 
 #[tokio::test]
-async fn clocks_set_back_change_nothing() {
+async fn clocks_set_back_do_not_affect_held_locks() {
     for size in [1, 3] {
         let nodes = clocked(size).await;
         let manager = locks(&nodes).await;
@@ -193,7 +193,7 @@ async fn clocks_set_back_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_step_is_noticed_over_a_restart() {
+async fn clock_step_is_detected_across_a_restart() {
     // The first reading of the clock is taken with the first connection.
     let nodes = clocked(1).await;
     let manager = locks(&nodes).await;
@@ -205,7 +205,7 @@ async fn a_step_is_noticed_over_a_restart() {
 }
 
 #[tokio::test]
-async fn step_is_noticed_while_short_locks_alone_are_taken() {
+async fn clock_step_is_detected_by_short_acquisitions_alone() {
     for size in [1, 3] {
         let nodes = clocked(size).await;
         let manager = locks(&nodes).await;
@@ -247,7 +247,7 @@ fn folder_below(name: &str) -> LockRequest {
 }
 
 #[tokio::test]
-async fn the_dead_do_not_come_to_life_by_a_clock_that_is_set_back() {
+async fn expired_entries_are_not_revived_by_a_clock_set_back() {
     // A node may remove the dead entries of only one class at an admission. A clock step would revive the others: they would block
     // admissible requests for an hour, and would stay in the key for the same time.
     for size in SIZES {

@@ -49,7 +49,7 @@ fn has(texts: &[String], part: &str) -> bool {
 }
 
 #[tokio::test]
-async fn every_master_has_the_locks_of_its_slots() {
+async fn each_cluster_master_stores_the_locks_of_its_slots() {
     let cluster = Cluster::start(3, 0).await;
     let (manager, other) = (connected(&cluster).await, connected(&cluster).await);
     for (number, key) in keys(&cluster, "order").await.into_iter().enumerate() {
@@ -69,7 +69,7 @@ async fn every_master_has_the_locks_of_its_slots() {
 
 /// Fails if the time of a cluster includes masters without locks, which report it only with their first connection.
 #[tokio::test]
-async fn every_master_is_asked_for_the_time_of_fencing_numbers() {
+async fn fencing_numbers_use_the_time_of_all_cluster_masters() {
     let cluster = Cluster::start(3, 0).await;
     let manager = connected(&cluster).await;
     let asked = async || {
@@ -87,7 +87,7 @@ async fn every_master_is_asked_for_the_time_of_fencing_numbers() {
 }
 
 #[tokio::test]
-async fn a_lock_goes_to_who_waits_at_every_master() {
+async fn release_hands_the_lock_to_a_waiter_on_each_cluster_master() {
     let cluster = Cluster::start(3, 0).await;
     let (manager, other) = (connected(&cluster).await, connected(&cluster).await);
     for key in keys(&cluster, "order").await {
@@ -111,7 +111,7 @@ async fn a_lock_goes_to_who_waits_at_every_master() {
 }
 
 #[tokio::test]
-async fn the_report_lists_the_masters_and_says_what_is_missing() {
+async fn check_lists_cluster_masters_and_unserved_slots() {
     let cluster = Cluster::start(3, 1).await;
     let manager = connected(&cluster).await;
     let report = manager.check().await;
@@ -142,7 +142,7 @@ async fn the_report_lists_the_masters_and_says_what_is_missing() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_no_cluster_says_so() {
+async fn cluster_url_of_a_plain_server_is_rejected_with_the_remedy() {
     let nodes = Nodes::start(1).await;
     let manager = builder([nodes[0].url().replacen("redis", "redis+cluster", 1)]).build().unwrap();
     let error = manager.ready().await.unwrap_err();
@@ -152,7 +152,7 @@ async fn a_server_that_is_no_cluster_says_so() {
 }
 
 #[tokio::test]
-async fn a_cluster_and_two_servers_are_three_votes() {
+async fn cluster_counts_as_one_vote_beside_two_servers() {
     let (cluster, nodes) = (Cluster::start(3, 0).await, Nodes::start(2).await);
     let urls = || nodes.urls().into_iter().chain([cluster.url()]);
     let manager = builder(urls()).build().unwrap();
@@ -179,7 +179,7 @@ async fn a_cluster_and_two_servers_are_three_votes() {
 }
 
 #[tokio::test]
-async fn two_urls_of_one_cluster_are_one_vote() {
+async fn cluster_with_two_urls_has_one_vote() {
     let (cluster, nodes) = (Cluster::start(3, 0).await, Nodes::start(1).await);
     let second = format!("redis+cluster://127.0.0.1:{}", cluster.member(1).port());
     let manager = builder([cluster.url(), second, nodes[0].url()]).build().unwrap();
@@ -193,7 +193,7 @@ async fn two_urls_of_one_cluster_are_one_vote() {
 }
 
 #[tokio::test]
-async fn what_a_user_lacks_is_named() {
+async fn check_names_missing_permissions_of_a_cluster_user() {
     let cases = [
         ("-cluster", "grant it `+cluster"),
         ("-cluster|myid", "grant it `+cluster|myid`"),

@@ -54,7 +54,7 @@ pub(crate) async fn reason(node: impl Into<NodeConfig>) -> NodeError {
 }
 
 #[tokio::test]
-async fn all_addresses_of_a_name_are_shown_and_those_of_ipv6_have_brackets() {
+async fn connect_error_shows_all_addresses_of_a_name_and_brackets_ipv6() {
     let refusing = RefusingPort::new();
     let port = refusing.port();
     let named = reason(format!("redis://localhost:{port}")).await.to_string();
@@ -83,7 +83,7 @@ async fn server_that_is_too_old_is_never_healthy() {
 }
 
 #[tokio::test]
-async fn commands_that_locks_can_do_without_may_be_hidden() {
+async fn locks_work_without_optional_commands() {
     for hidden in ["HELLO", "CLIENT", "INFO", "CONFIG", "TIME"] {
         let server = RedisServer::builder().without_command(hidden).start().await;
         let manager = builder([server.url()]).build().unwrap();
@@ -94,7 +94,7 @@ async fn commands_that_locks_can_do_without_may_be_hidden() {
 
 /// A cluster behind NAT: the seed is reachable, and the addresses that the members announce are not.
 #[tokio::test]
-async fn announced_address_of_a_member_is_blamed_and_not_the_seed() {
+async fn connect_error_names_the_announced_address_and_not_the_seed() {
     let announced = [(); 3].map(|()| RefusingPort::new());
     let ports = RefCell::new(announced.iter().map(RefusingPort::port));
     let cluster = Cluster::start_with(3, 0, |builder| {
@@ -128,11 +128,11 @@ mod tls {
 
     #[expect(clippy::too_many_lines, reason = "a table of messages")]
     #[tokio::test]
-    async fn message_names_step_and_address_and_remedy() {
+    async fn connect_error_names_step_address_and_remedy() {
         let refusing = RefusingPort::new();
         let [http, ssh] = [
-            FakeServer::start_stranger("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n").await,
-            FakeServer::start_stranger("SSH-2.0-OpenSSH_9.2p1\r\n").await,
+            FakeServer::start_non_redis("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n").await,
+            FakeServer::start_non_redis("SSH-2.0-OpenSSH_9.2p1\r\n").await,
         ];
         let (closing, silent) = (FakeServer::start_closing().await, FakeServer::start_silent().await);
         let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
@@ -248,9 +248,9 @@ mod tls {
 
     /// A temporary outage is not reported as a mistake, and a mistake is not reported as an outage.
     #[tokio::test]
-    async fn mistakes_do_not_pass() {
+    async fn configuration_errors_are_not_transient() {
         let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
-        let http = FakeServer::start_stranger("HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        let http = FakeServer::start_non_redis("HTTP/1.1 400 Bad Request\r\n\r\n").await;
         let tls = RedisServer::builder().tls().start().await;
         let (closing, refusing) = (FakeServer::start_closing().await, RefusingPort::new());
         let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;

@@ -28,7 +28,7 @@ async fn all_heard(manager: &LockManager) {
 }
 
 #[tokio::test]
-async fn another_worker_goes_on_under_a_token_of_its_own() {
+async fn attaching_worker_holds_the_lock_with_a_new_token() {
     for size in [1, 3, 5] {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -51,7 +51,7 @@ async fn another_worker_goes_on_under_a_token_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_lock_that_was_taken_up_is_kept_for_longer_than_its_ttl_although_others_wait() {
+async fn attached_lock_is_renewed_beyond_its_ttl_despite_waiters() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);
     let message = ours.acquire(KEY).await.unwrap().detach().to_string();
@@ -66,7 +66,7 @@ async fn a_lock_that_was_taken_up_is_kept_for_longer_than_its_ttl_although_other
 }
 
 #[tokio::test]
-async fn whoever_left_a_lock_does_not_release_it_when_it_hears_of_those_who_wait() {
+async fn detaching_process_does_not_release_the_lock_for_waiters() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let managers = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
@@ -89,7 +89,7 @@ async fn whoever_left_a_lock_does_not_release_it_when_it_hears_of_those_who_wait
 }
 
 #[tokio::test]
-async fn whoever_takes_a_lock_up_hears_of_those_who_wait_and_gives_way_to_them() {
+async fn attaching_process_yields_the_lock_to_remote_waiters() {
     for is_waited_for_before in [true, false] {
         let nodes = Nodes::start(3).await;
         let (ours, others) = (manager(&nodes).await, manager(&nodes).await);
@@ -116,7 +116,7 @@ async fn whoever_takes_a_lock_up_hears_of_those_who_wait_and_gives_way_to_them()
 }
 
 #[tokio::test]
-async fn keys_that_are_left_of_a_detached_set_are_released_by_the_call_that_attaches() {
+async fn attach_releases_the_remaining_keys_of_a_detached_set() {
     for (size, is_attached) in [(1, false), (3, true)] {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -139,7 +139,7 @@ async fn keys_that_are_left_of_a_detached_set_are_released_by_the_call_that_atta
 }
 
 #[tokio::test]
-async fn a_lock_whose_ttl_is_over_cannot_be_taken_up() {
+async fn attach_fails_after_the_ttl() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);
     let message = left(&ours, &nodes).await;
@@ -150,7 +150,7 @@ async fn a_lock_whose_ttl_is_over_cannot_be_taken_up() {
 }
 
 #[tokio::test]
-async fn a_node_that_cannot_be_asked_is_regained_by_a_renewal() {
+async fn node_unreachable_at_attach_is_won_back_by_a_renewal() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
     let through = |urls: Vec<String>| builder(urls).node_timeout(BRIEF).default_ttl(5 * TTL);
@@ -173,7 +173,7 @@ async fn a_node_that_cannot_be_asked_is_regained_by_a_renewal() {
 }
 
 #[tokio::test]
-async fn a_majority_that_is_silent_gives_back_what_it_has_once_it_speaks() {
+async fn attach_that_failed_on_a_frozen_majority_is_released_after_the_thaw() {
     for size in [1, 3, 5] {
         let nodes = Nodes::start(size).await;
         let ours = manager(&nodes).await;
@@ -192,7 +192,7 @@ async fn a_majority_that_is_silent_gives_back_what_it_has_once_it_speaks() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_gives_back_what_it_took_up() {
+async fn attach_dropped_at_any_poll_releases_the_lock() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     for polls in 1..6 {
@@ -206,7 +206,7 @@ async fn a_call_that_is_dropped_gives_back_what_it_took_up() {
 }
 
 #[tokio::test]
-async fn a_guard_that_was_given_back_has_nothing_to_leave() {
+async fn detach_of_a_released_guard_yields_nothing_to_attach() {
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let guard = ours.acquire(KEY).await.unwrap();
@@ -223,7 +223,7 @@ async fn a_guard_that_was_given_back_has_nothing_to_leave() {
 }
 
 #[tokio::test]
-async fn a_lock_that_is_left_stands_in_no_queue() {
+async fn detach_leaves_the_queues_of_nodes_not_held() {
     let nodes = Nodes::start(3).await;
     let (ours, others) = (manager(&nodes).await, manager(&nodes).await);
     let held = acquired_everywhere(&others, &nodes, KEY).await;

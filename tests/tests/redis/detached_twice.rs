@@ -44,7 +44,7 @@ fn winner<G>(outcomes: Vec<Result<G, LockError>>) -> Option<G> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn at_most_one_worker_takes_up_a_lock() {
+async fn detached_lock_is_attached_by_at_most_one_worker() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let managers = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
@@ -69,7 +69,7 @@ async fn at_most_one_worker_takes_up_a_lock() {
 }
 
 #[tokio::test]
-async fn a_manager_takes_up_a_lock_once() {
+async fn detached_lock_is_attached_once_per_manager() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let detached = manager.acquire(request()).await.unwrap().detach();
@@ -83,7 +83,7 @@ async fn a_manager_takes_up_a_lock_once() {
 }
 
 #[tokio::test]
-async fn whoever_takes_up_a_lock_with_a_fencing_token_gets_a_larger_one() {
+async fn attach_with_fencing_returns_a_larger_token() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let managers = [manager(&nodes).await, manager(&nodes).await];
@@ -110,7 +110,7 @@ async fn whoever_takes_up_a_lock_with_a_fencing_token_gets_a_larger_one() {
 }
 
 #[tokio::test]
-async fn a_lock_that_was_left_without_a_fencing_token_is_taken_up_with_one() {
+async fn lock_detached_without_a_fencing_token_is_attached_with_one() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let before = ours.acquire(request().fencing()).await.unwrap().fencing_token();

@@ -25,7 +25,7 @@ fn far_away(proxies: &[Proxy]) -> LockManager {
 }
 
 #[tokio::test]
-async fn nodes_that_are_eighty_milliseconds_away_lock_and_hand_over() {
+async fn locks_and_hand_offs_work_with_80_ms_latency() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let proxies = proxies(&nodes).await;
@@ -50,7 +50,7 @@ async fn nodes_that_are_eighty_milliseconds_away_lock_and_hand_over() {
 }
 
 #[tokio::test]
-async fn a_majority_that_is_near_is_what_counts_and_one_that_goes_away_counts_no_more() {
+async fn adaptive_node_timeout_follows_the_majority_that_is_reachable() {
     let nodes = Nodes::start(3).await;
     let proxies = proxies(&nodes).await;
     proxies[2].delay(ONE_WAY, ONE_WAY);
@@ -69,7 +69,7 @@ async fn a_majority_that_is_near_is_what_counts_and_one_that_goes_away_counts_no
 }
 
 #[tokio::test]
-async fn first_permit_call_of_a_process_is_not_timed_before_its_connections_are_there() {
+async fn first_permit_call_of_a_process_waits_for_its_connections() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let proxies = proxies(&nodes).await;

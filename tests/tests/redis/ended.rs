@@ -22,7 +22,7 @@ fn built_on(runtime: &Runtime, nodes: &Nodes) -> LockManager {
 }
 
 #[test]
-fn a_manager_goes_on_when_its_runtime_has_ended() {
+fn manager_continues_after_its_runtime_has_ended() {
     let observer = single_threaded();
     let nodes = observer.block_on(Nodes::start(3));
     for was_driven in [false, true] {
@@ -52,7 +52,7 @@ fn a_manager_goes_on_when_its_runtime_has_ended() {
 }
 
 #[test]
-fn a_manager_whose_runtime_is_not_driven_works_on_another_one() {
+fn manager_works_on_another_runtime_if_its_own_is_not_driven() {
     let observer = single_threaded();
     let nodes = observer.block_on(Nodes::start(1));
     let runtime = single_threaded();
@@ -67,7 +67,7 @@ fn a_manager_whose_runtime_is_not_driven_works_on_another_one() {
 }
 
 #[test]
-fn a_runtime_without_sockets_is_no_host() {
+fn runtime_without_io_does_not_drive_connections() {
     let observer = single_threaded();
     let nodes = observer.block_on(Nodes::start(1));
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
@@ -86,7 +86,7 @@ fn a_runtime_without_sockets_is_no_host() {
 }
 
 #[test]
-fn tests_with_a_runtime_each_share_a_manager() {
+fn manager_is_shared_by_short_lived_runtimes() {
     let observer = single_threaded();
     let nodes = observer.block_on(Nodes::start(1));
     let manager = built_on(&observer, &nodes);
@@ -97,7 +97,7 @@ fn tests_with_a_runtime_each_share_a_manager() {
 }
 
 #[test]
-fn a_process_that_stood_still_with_a_release_under_way_finds_its_nodes_well() {
+fn process_paused_during_a_release_can_use_its_nodes_afterwards() {
     let runtime = single_threaded();
     let nodes = runtime.block_on(Nodes::start(3));
     let manager = built_on(&runtime, &nodes);

@@ -80,7 +80,7 @@ async fn bodies_never_overlap_on_1_3_and_5_nodes() {
 }
 
 #[tokio::test]
-async fn one_of_many_tries_at_once_succeeds_at_most() {
+async fn concurrent_tries_yield_at_most_one_holder() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let managers = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
@@ -98,7 +98,7 @@ async fn one_of_many_tries_at_once_succeeds_at_most() {
 }
 
 #[tokio::test]
-async fn less_than_a_majority_of_free_nodes_is_no_lock() {
+async fn acquire_fails_without_a_majority_of_free_nodes() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -134,7 +134,7 @@ async fn different_keys_databases_and_namespaces_do_not_exclude_each_other() {
 }
 
 #[tokio::test]
-async fn equal_keys_name_the_same_lock_whatever_namespace_they_come_from() {
+async fn key_from_another_namespace_names_the_lock_in_the_own_namespace() {
     let nodes = Nodes::start(1).await;
     let plain = manager(&nodes).await;
     let shop = builder(nodes.urls()).namespace("shop").build().unwrap();

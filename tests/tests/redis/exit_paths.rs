@@ -226,32 +226,32 @@ async fn every_way_out_leaves_nothing(kind: Kind) {
 }
 
 #[tokio::test]
-async fn every_way_out_leaves_nothing_on_1_3_and_5_nodes() {
+async fn every_exit_releases_an_exclusive_lock_on_all_nodes() {
     every_way_out_leaves_nothing(ALONE).await;
 }
 
 #[tokio::test]
-async fn every_way_out_of_a_share_leaves_nothing_on_1_3_and_5_nodes() {
+async fn every_exit_releases_a_shared_lock_on_all_nodes() {
     every_way_out_leaves_nothing(SHARED).await;
 }
 
 #[tokio::test]
-async fn every_way_out_of_several_keys_leaves_nothing_on_1_3_and_5_nodes() {
+async fn every_exit_releases_several_keys_on_all_nodes() {
     every_way_out_leaves_nothing(SEVERAL).await;
 }
 
 #[tokio::test]
-async fn every_way_out_of_a_path_leaves_nothing_on_1_3_and_5_nodes() {
+async fn every_exit_releases_a_path_on_all_nodes() {
     every_way_out_leaves_nothing(PATH).await;
 }
 
 #[tokio::test]
-async fn every_way_out_of_a_permit_leaves_nothing_on_1_3_and_5_nodes() {
+async fn every_exit_releases_a_permit_on_all_nodes() {
     every_way_out_leaves_nothing(PERMIT).await;
 }
 
 #[tokio::test]
-async fn every_way_out_of_a_share_leaves_the_shares_of_others_alone() {
+async fn every_exit_of_a_reader_keeps_the_shared_locks_of_other_readers() {
     for size in SIZES {
         let nodes = Arc::new(Nodes::start(size).await);
         let (other, waits) = (manager(&nodes).await, manager(&nodes).await);

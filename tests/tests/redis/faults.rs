@@ -70,21 +70,21 @@ async fn minority_fails_while_held(fault: Fault, count: usize) {
 }
 
 #[tokio::test]
-async fn one_failing_node_of_five_changes_nothing() {
+async fn lock_survives_one_failing_node_of_five() {
     for fault in Fault::ALL {
         minority_fails_while_held(fault, 1).await;
     }
 }
 
 #[tokio::test]
-async fn two_failing_nodes_of_five_change_nothing() {
+async fn lock_survives_two_failing_nodes_of_five() {
     for fault in Fault::ALL {
         minority_fails_while_held(fault, 2).await;
     }
 }
 
 #[tokio::test]
-async fn a_minority_that_was_never_reached_does_not_hold_up_different_keys() {
+async fn unreachable_minority_does_not_delay_calls_for_different_keys() {
     // Defects 1 and 2: connecting to a dead node under a lock that all callers need, one after the other.
     let nodes = Nodes::start(5).await;
     nodes[0].freeze();
@@ -102,7 +102,7 @@ async fn a_minority_that_was_never_reached_does_not_hold_up_different_keys() {
 }
 
 #[tokio::test]
-async fn a_frozen_minority_costs_nothing() {
+async fn frozen_minority_adds_no_latency() {
     // Defect 1: one node timeout for each acquisition, because of a wait for the slowest node.
     for (size, frozen) in [(3, 1), (5, 2)] {
         let nodes = Nodes::start(size).await;
@@ -123,7 +123,7 @@ async fn a_frozen_minority_costs_nothing() {
 }
 
 #[tokio::test]
-async fn a_frozen_majority_is_a_clear_error_within_the_wait() {
+async fn frozen_majority_is_a_clear_error_within_the_wait() {
     // Defect 7: a wait that does not cover I/O. The node timeout is far longer than the wait here.
     for (size, frozen) in [(1, 1), (3, 2), (5, 3)] {
         let nodes = Nodes::start(size).await;
@@ -146,7 +146,7 @@ async fn a_frozen_majority_is_a_clear_error_within_the_wait() {
 }
 
 #[tokio::test]
-async fn dead_servers_are_not_waited_for_like_a_holder() {
+async fn unreachable_server_ends_the_call_before_the_wait_is_over() {
     for fault in [Fault::Frozen, Fault::Refused, Fault::Killed] {
         let nodes = Nodes::start(1).await;
         let proxies = nodes.proxied().await;
@@ -162,7 +162,7 @@ async fn dead_servers_are_not_waited_for_like_a_holder() {
 }
 
 #[tokio::test]
-async fn each_cause_names_its_node_and_its_reason() {
+async fn no_quorum_error_names_each_node_and_its_cause() {
     let nodes = Nodes::start(3).await;
     let proxy = Proxy::to(&nodes[1]).await;
     let urls = [nodes[0].url(), proxy.url(), nodes[2].url()];
@@ -186,7 +186,7 @@ async fn each_cause_names_its_node_and_its_reason() {
 }
 
 #[tokio::test]
-async fn a_held_lock_is_told_from_silent_nodes_also_when_the_last_answer_decides_it() {
+async fn contention_is_reported_even_if_the_last_reply_decides_it() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
     let manager = manager_through(&proxies, &nodes).await;
@@ -222,7 +222,7 @@ async fn wait_until_refused_as_stalled(manager: &LockManager) {
 }
 
 #[tokio::test]
-async fn a_stalled_node_is_asked_nothing_until_it_answers_again() {
+async fn stalled_node_receives_no_commands_until_it_answers_again() {
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
     let manager = connected(builder([proxies[0].url()]).node_timeout(BRIEF), &nodes).await;
@@ -242,7 +242,7 @@ async fn a_stalled_node_is_asked_nothing_until_it_answers_again() {
 }
 
 #[tokio::test]
-async fn a_lone_node_that_restarts_is_used_again_by_itself() {
+async fn waiter_acquires_after_the_only_node_restarts() {
     let nodes = Nodes::start(1).await;
     let manager = crate::support::manager(&nodes).await;
     nodes[0].kill();

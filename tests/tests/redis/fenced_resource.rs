@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 #[tokio::test]
-async fn a_fenced_set_refuses_what_is_older_whatever_its_length() {
+async fn fenced_set_rejects_smaller_tokens_of_any_length() {
     let server = RedisServer::start().await;
     let table = [
         ("65536", 1),
@@ -35,7 +35,7 @@ async fn a_fenced_set_refuses_what_is_older_whatever_its_length() {
 }
 
 #[tokio::test]
-async fn a_fenced_set_takes_the_options_of_set_and_refuses_what_is_no_token() {
+async fn fenced_set_accepts_set_options_and_rejects_malformed_tokens() {
     let server = RedisServer::start().await;
     let with_expiry = ["EVAL", FencedSet::SCRIPT, "2", "state", "fence", "7", "paid", "PX", "60000"];
     assert_eq!(server.inspect().command::<i64>(&with_expiry).await, 1);
@@ -50,7 +50,7 @@ async fn a_fenced_set_takes_the_options_of_set_and_refuses_what_is_no_token() {
 }
 
 #[test]
-fn the_sql_predicate_refuses_a_stale_writer() {
+fn sql_predicate_rejects_a_stale_writer() {
     // The statement from the documentation of `FencingToken`, with literal parameters.
     let update = |token: i64, state: &str| {
         format!(

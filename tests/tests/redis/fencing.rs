@@ -98,7 +98,7 @@ impl Seen {
 }
 
 #[tokio::test]
-async fn tokens_increase_under_contention() {
+async fn fencing_tokens_increase_under_contention() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let managers = [manager(&nodes).await, manager(&nodes).await, manager(&nodes).await];
@@ -112,7 +112,7 @@ async fn tokens_increase_under_contention() {
 }
 
 #[tokio::test]
-async fn tokens_increase_over_the_loss_of_a_minority_and_of_its_data() {
+async fn fencing_tokens_increase_after_a_minority_loses_its_data() {
     for size in [3, 5] {
         let nodes = Nodes::start(size).await;
         let managers = [manager(&nodes).await, manager(&nodes).await];
@@ -130,7 +130,7 @@ async fn tokens_increase_over_the_loss_of_a_minority_and_of_its_data() {
 }
 
 #[tokio::test]
-async fn a_stale_writer_is_refused() {
+async fn write_with_a_stale_fencing_token_is_rejected() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let resource = RedisServer::start().await;
@@ -153,7 +153,7 @@ async fn a_stale_writer_is_refused() {
 }
 
 #[tokio::test]
-async fn tokens_of_a_local_hand_over_increase_without_a_command() {
+async fn fencing_tokens_of_local_hand_offs_increase_without_a_command() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -178,7 +178,7 @@ async fn tokens_of_a_local_hand_over_increase_without_a_command() {
 }
 
 #[tokio::test]
-async fn a_fenced_call_gets_a_number_for_a_lock_that_an_unfenced_one_has_passed_on() {
+async fn fenced_call_gets_a_token_for_a_lock_handed_off_by_an_unfenced_call() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let before = token(&manager).await;
@@ -195,7 +195,7 @@ async fn a_fenced_call_gets_a_number_for_a_lock_that_an_unfenced_one_has_passed_
 }
 
 #[tokio::test]
-async fn a_queued_call_gets_its_token_with_the_lock() {
+async fn queued_call_gets_its_fencing_token_without_an_extra_round() {
     const MOST_TRIES: usize = 10;
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -222,7 +222,7 @@ async fn a_queued_call_gets_its_token_with_the_lock() {
 }
 
 #[tokio::test]
-async fn neither_renewal_nor_extension_proposes_a_number() {
+async fn renewal_and_extension_do_not_raise_the_fencing_number() {
     // Defect 26: reentry and renewal bump the number.
     let nodes = Nodes::start(1).await;
     // With a shorter ttl, the node timeout would be too short for a busy machine.
@@ -244,7 +244,7 @@ async fn neither_renewal_nor_extension_proposes_a_number() {
 }
 
 #[tokio::test]
-async fn a_lock_without_a_number_is_given_back() {
+async fn lock_is_released_if_no_fencing_number_can_be_granted() {
     // Another key has the name of the register, or the register has its largest value. It must not change.
     let table = [
         (&["SADD", REGISTER, "x"][..], "set"),
@@ -276,7 +276,7 @@ async fn a_lock_without_a_number_is_given_back() {
 }
 
 #[tokio::test]
-async fn who_may_not_use_the_registers_gets_no_token_and_leaves_no_lock() {
+async fn fenced_call_without_permission_for_registers_fails_and_leaves_no_lock() {
     let nodes = Nodes::start(1).await;
     let node = nodes[0].inspect();
     node.command::<()>(&["ACL", "SETUSER", "limited", "on", ">secret", "~{*", "~order:*", "~warm-up", "&*", "+@all"])
@@ -290,7 +290,7 @@ async fn who_may_not_use_the_registers_gets_no_token_and_leaves_no_lock() {
 }
 
 #[tokio::test]
-async fn too_few_nodes_give_no_number() {
+async fn fenced_call_fails_without_a_quorum_and_releases_the_lock() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     nodes[..2].iter().for_each(RedisServer::kill);
@@ -305,7 +305,7 @@ async fn too_few_nodes_give_no_number() {
 }
 
 #[tokio::test]
-async fn a_try_at_a_held_lock_is_contended_and_stands_in_no_queue() {
+async fn fenced_try_at_a_held_lock_is_contended_and_does_not_queue() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -321,7 +321,7 @@ async fn a_try_at_a_held_lock_is_contended_and_stands_in_no_queue() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_lost_its_scripts_is_told_them_again() {
+async fn fenced_call_reloads_scripts_after_a_script_flush() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let before = token(&manager).await;

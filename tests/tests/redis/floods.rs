@@ -71,7 +71,7 @@ fn url(address: SocketAddr) -> String {
 }
 
 #[tokio::test]
-async fn an_endless_answer_in_the_handshake_is_an_error_that_says_so() {
+async fn endless_reply_in_the_handshake_is_a_clear_error() {
     let table: [(&str, &[u8], &[u8]); 4] = [
         ("a bulk of 2 TB", BULK, b"x"),
         ("a line without end", b"+", b"x"),
@@ -137,7 +137,7 @@ async fn relayed(nodes: &Nodes, again: &'static [u8]) -> (LockManager, Arc<Notif
 }
 
 #[tokio::test]
-async fn an_endless_answer_costs_its_connection_and_no_more() {
+async fn endless_reply_closes_only_its_connection() {
     let nodes = Nodes::start(1).await;
     let (manager, order, flood) = relayed(&nodes, b"x").await;
     let guard = manager.acquire(KEY).await.unwrap();
@@ -149,7 +149,7 @@ async fn an_endless_answer_costs_its_connection_and_no_more() {
 }
 
 #[test]
-fn a_flood_of_messages_does_not_hold_up_other_connections() {
+fn message_flood_does_not_delay_other_connections() {
     // A single thread, because other threads could hide that one is kept busy.
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

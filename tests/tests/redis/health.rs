@@ -31,7 +31,7 @@ pub(crate) async fn keys(server: &RedisServer) -> u64 {
 }
 
 #[tokio::test]
-async fn a_member_of_a_cluster_is_no_node() {
+async fn cluster_member_is_rejected_as_a_single_node() {
     let server = RedisServer::builder().config("cluster-enabled", &["yes"]).start().await;
     let slots = (0..16384).map(|slot| slot.to_string()).collect::<Vec<_>>();
     let all = ["CLUSTER", "ADDSLOTS"].into_iter().chain(slots.iter().map(String::as_str)).collect::<Vec<_>>();
@@ -53,7 +53,7 @@ async fn a_member_of_a_cluster_is_no_node() {
 }
 
 #[tokio::test]
-async fn a_replica_and_a_sentinel_are_no_nodes() {
+async fn replica_and_sentinel_are_rejected_as_nodes() {
     let master = RedisServer::start().await;
     let replica = RedisServer::builder().replica_of(&master).start().await;
     let manager = at(&replica.url());
@@ -72,7 +72,7 @@ async fn a_replica_and_a_sentinel_are_no_nodes() {
 }
 
 #[tokio::test]
-async fn replicas_that_may_take_over_are_a_risk() {
+async fn check_warns_of_replicas_that_may_be_promoted() {
     for (least, expected) in [("0", "set min-replicas-to-write to 1"), ("1", "min-replicas-to-write 1 does not wait")] {
         let master = RedisServer::builder().config("min-replicas-to-write", &[least]).start().await;
         let manager = at(&master.url());
@@ -92,7 +92,7 @@ async fn replicas_that_may_take_over_are_a_risk() {
 }
 
 #[tokio::test]
-async fn a_node_that_is_further_away_than_the_node_timeout_is_named_with_the_cure() {
+async fn node_slower_than_the_node_timeout_is_reported_with_the_remedy() {
     let server = RedisServer::start().await;
     let proxy = Proxy::to(&server).await;
     // A fixed timeout, because the adaptive timeout depends on the first answers, which are slow on a busy machine.
@@ -112,7 +112,7 @@ async fn a_node_that_is_further_away_than_the_node_timeout_is_named_with_the_cur
 
 /// The node timeout adapts to the distance, and has not adapted yet.
 #[tokio::test]
-async fn node_that_is_further_away_than_before_still_counts() {
+async fn node_with_increased_latency_still_counts() {
     let server = RedisServer::start().await;
     let proxy = Proxy::to(&server).await;
     let manager = LockManager::builder().node(proxy.url()).build().unwrap();
@@ -132,7 +132,7 @@ async fn node_that_is_further_away_than_before_still_counts() {
 
 /// The third node was not asked, because too few others were connected.
 #[tokio::test]
-async fn nodes_that_were_not_asked_are_not_said_to_be_silent() {
+async fn nodes_still_connecting_are_not_reported_as_timed_out() {
     let (server, silent) =
         (RedisServer::start().await, [FakeServer::start_silent().await, FakeServer::start_silent().await]);
     let silent = silent.each_ref().map(|silent| format!("{}?connect_timeout_ms=60000", silent.url()));
@@ -156,7 +156,7 @@ fn unfit_by(error: &LockError) -> String {
 }
 
 #[tokio::test]
-async fn a_node_that_adds_nothing_is_named() {
+async fn node_that_adds_no_fault_tolerance_is_reported() {
     for (size, expected) in
         [(2, "2 nodes survive no more failures than 1"), (4, "4 nodes survive no more failures than 3")]
     {
@@ -171,7 +171,7 @@ async fn a_node_that_adds_nothing_is_named() {
 }
 
 #[tokio::test]
-async fn a_lone_server_that_keeps_nothing_over_a_restart_is_a_risk() {
+async fn check_warns_of_a_single_server_without_full_persistence() {
     let kinds: [(&[&str], Option<&str>); 4] = [
         (&["save", ""], Some("loses every lock")),
         (&["save", "3600 1"], Some("loses the locks since its last snapshot")),
@@ -189,7 +189,7 @@ async fn a_lone_server_that_keeps_nothing_over_a_restart_is_a_risk() {
 }
 
 #[tokio::test]
-async fn what_waiting_does_not_heal_is_not_waited_for() {
+async fn ready_does_not_wait_for_permanent_errors() {
     let server = RedisServer::builder().password("secret").start().await;
     let wrong = at(&server.url().replace("secret", "terces"));
     let error = wrong.ready().await.unwrap_err();
@@ -212,7 +212,7 @@ async fn what_waiting_does_not_heal_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_majority_that_works_is_ready_whatever_the_others_do() {
+async fn manager_is_ready_if_a_majority_works() {
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     nodes[0].freeze();
@@ -229,7 +229,7 @@ async fn a_majority_that_works_is_ready_whatever_the_others_do() {
 }
 
 #[tokio::test]
-async fn a_check_that_is_dropped_at_any_point_leaves_nothing() {
+async fn check_dropped_at_any_poll_leaves_no_keys() {
     let nodes = Nodes::start(3).await;
     for most in 1..40 {
         let manager = connected(builder(nodes.urls()), &nodes).await;
@@ -243,7 +243,7 @@ async fn a_check_that_is_dropped_at_any_point_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_trial_that_is_cut_off_leaves_nothing() {
+async fn check_cut_off_during_its_trial_lock_leaves_no_keys() {
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
     let manager = connected(builder([proxies[0].url()]), &nodes).await;
@@ -268,7 +268,7 @@ async fn a_trial_that_is_cut_off_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_the_node_says_of_a_trial_is_answered_by_nothing() {
+async fn replies_about_the_trial_lock_of_a_check_trigger_no_commands() {
     let nodes = Nodes::start(1).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     manager.check().await;
@@ -280,7 +280,7 @@ async fn what_the_node_says_of_a_trial_is_answered_by_nothing() {
 }
 
 #[tokio::test]
-async fn scripts_that_were_lost_are_loaded_again() {
+async fn check_reloads_scripts_after_a_script_flush() {
     let nodes = Nodes::start(1).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     nodes.flush_scripts().await;
@@ -290,7 +290,7 @@ async fn scripts_that_were_lost_are_loaded_again() {
 }
 
 #[tokio::test]
-async fn checks_stay_true_while_many_locks_are_taken() {
+async fn checks_stay_accurate_under_load() {
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     let guards = many_guards(&manager, 300).await;
@@ -324,7 +324,7 @@ async fn checks_stay_true_while_many_locks_are_taken() {
 }
 
 #[tokio::test]
-async fn old_servers_pass_as_well() {
+async fn check_accepts_a_resp2_server() {
     let nodes = Nodes::start_with(1, |_, builder| builder.without_command("HELLO")).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     let report = manager.check().await;
@@ -335,7 +335,7 @@ async fn old_servers_pass_as_well() {
 }
 
 #[tokio::test]
-async fn a_manager_in_memory_is_ready() {
+async fn in_memory_manager_is_ready() {
     let manager = LockManager::in_memory();
     manager.ready().await.unwrap();
     let report = manager.check().await;

@@ -38,12 +38,12 @@ async fn tried_in_a_hiccup(
 }
 
 #[tokio::test]
-async fn a_call_that_does_not_wait_survives_nodes_that_pause() {
+async fn non_waiting_call_survives_a_short_pause_of_the_nodes() {
     survives_nodes_that_pause(&LockRequest::new(KEY)).await;
 }
 
 #[tokio::test]
-async fn permit_call_that_does_not_wait_survives_nodes_that_pause() {
+async fn non_waiting_permit_call_survives_a_short_pause_of_the_nodes() {
     survives_nodes_that_pause(&LockRequest::new(KEY).permits(1)).await;
 }
 
@@ -75,7 +75,7 @@ async fn survives_nodes_that_pause(request: &LockRequest) {
 }
 
 #[tokio::test]
-async fn a_call_that_does_not_wait_survives_connections_that_break() {
+async fn non_waiting_call_survives_broken_connections() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
     let manager = crate::support::manager_through(&proxies, &nodes).await;
@@ -89,7 +89,7 @@ async fn a_call_that_does_not_wait_survives_connections_that_break() {
 }
 
 #[tokio::test]
-async fn nodes_that_are_gone_are_not_waited_for_any_longer() {
+async fn non_waiting_call_fails_if_the_node_stays_frozen() {
     let nodes = Nodes::start(1).await;
     let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
     nodes[0].freeze();
@@ -100,7 +100,7 @@ async fn nodes_that_are_gone_are_not_waited_for_any_longer() {
 }
 
 #[tokio::test]
-async fn extension_and_release_wait_for_late_answers_as_long_as_an_acquisition() {
+async fn extension_and_release_tolerate_late_replies() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let proxies = nodes.proxied().await;
@@ -117,7 +117,7 @@ async fn extension_and_release_wait_for_late_answers_as_long_as_an_acquisition()
 }
 
 #[tokio::test]
-async fn extension_and_release_are_repeated_after_connections_that_break() {
+async fn extension_and_release_are_retried_after_broken_connections() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let proxies = nodes.proxied().await;
@@ -142,7 +142,7 @@ async fn extension_and_release_are_repeated_after_connections_that_break() {
 }
 
 #[tokio::test]
-async fn wait_that_is_over_before_nodes_can_answer_is_timed_out() {
+async fn wait_that_ends_before_any_reply_is_timed_out() {
     let nodes = Nodes::start(1).await;
     let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
     nodes[0].freeze();

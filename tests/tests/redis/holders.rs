@@ -17,7 +17,7 @@ async fn hold(nodes: &Nodes, key: &str, expiry: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_waiter_has_the_lock_of_a_crashed_holder_soon_after_its_lease() {
+async fn waiter_acquires_soon_after_the_lease_of_a_crashed_holder() {
     // Defect 19. A safety poll comes after 750 ms at the earliest, so one shorter wait shows that it was not needed.
     const LEASE: Duration = Duration::from_millis(200);
     for size in [1, 3] {
@@ -39,7 +39,7 @@ async fn a_waiter_has_the_lock_of_a_crashed_holder_soon_after_its_lease() {
 }
 
 #[tokio::test]
-async fn a_lock_that_another_client_deletes_is_found_by_the_safety_poll() {
+async fn safety_poll_finds_a_lock_deleted_by_another_client() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -56,7 +56,7 @@ async fn a_lock_that_another_client_deletes_is_found_by_the_safety_poll() {
 }
 
 #[tokio::test]
-async fn data_among_the_locks_of_a_namespace_is_shown_by_its_name_in_redis() {
+async fn error_for_a_key_with_data_shows_its_name_in_redis() {
     let nodes = Nodes::start(1).await;
     let manager = LockManager::builder().nodes(nodes.urls()).namespace("shop").build().unwrap();
     nodes[0].inspect().command::<()>(&["SET", "shop:order:7", "an order"]).await;
@@ -65,7 +65,7 @@ async fn data_among_the_locks_of_a_namespace_is_shown_by_its_name_in_redis() {
 }
 
 #[tokio::test]
-async fn a_key_that_holds_data_is_named_as_such_and_left_alone() {
+async fn key_that_holds_data_is_rejected_and_not_changed() {
     let data: [&[&str]; 3] = [&["SET", KEY, "an order"], &["HSET", KEY, "id", "7"], &["RPUSH", KEY, "a line"]];
     for command in data {
         let nodes = Nodes::start(3).await;
@@ -90,7 +90,7 @@ async fn a_key_that_holds_data_is_named_as_such_and_left_alone() {
 }
 
 #[tokio::test]
-async fn data_at_a_minority_keeps_nobody_from_the_lock() {
+async fn data_on_a_minority_does_not_prevent_the_lock() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     nodes[0].inspect().command::<()>(&["SET", KEY, "an order"]).await;
@@ -102,7 +102,7 @@ async fn data_at_a_minority_keeps_nobody_from_the_lock() {
 }
 
 #[tokio::test]
-async fn whether_a_taken_key_is_data_is_asked_once() {
+async fn contended_key_is_checked_for_data_only_once() {
     let nodes = Nodes::start(1).await;
     let managers = [manager(&nodes).await, manager(&nodes).await];
     let held = managers[0].acquire(KEY).await.unwrap();
@@ -117,7 +117,7 @@ async fn whether_a_taken_key_is_data_is_asked_once() {
 }
 
 #[tokio::test]
-async fn who_is_refused_is_told_how_much_of_the_lease_is_left() {
+async fn contended_call_reports_the_remaining_lease() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -147,7 +147,7 @@ async fn who_is_refused_is_told_how_much_of_the_lease_is_left() {
 }
 
 #[tokio::test]
-async fn a_free_lock_is_given_to_the_first_in_the_queue_whoever_asks() {
+async fn free_lock_goes_to_the_first_waiter_in_the_queue() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let proxies = nodes.proxied().await;

@@ -40,7 +40,7 @@ async fn stopped(manager: &LockManager, request: LockRequest, begin: impl AsyncF
 }
 
 #[tokio::test]
-async fn a_body_may_take_many_ttls_although_one_node_of_three_is_frozen() {
+async fn body_runs_for_many_ttls_with_one_frozen_node_of_three() {
     // Defect 11: a hung node delays the renewal of the others.
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
@@ -65,7 +65,7 @@ async fn holders_of(nodes: &[RedisServer], guard: &LockGuard) -> usize {
 }
 
 #[tokio::test]
-async fn a_body_is_stopped_before_the_keys_expire_when_a_majority_is_frozen() {
+async fn body_is_stopped_before_the_keys_expire_on_a_frozen_majority() {
     for (size, frozen) in [(1, 1), (3, 2), (5, 3)] {
         let nodes = Nodes::start(size).await;
         // When the lease is over for the client, half of the ttl is left at the nodes. So a busy machine may be late.
@@ -86,7 +86,7 @@ async fn a_body_is_stopped_before_the_keys_expire_when_a_majority_is_frozen() {
 }
 
 #[tokio::test]
-async fn a_body_is_stopped_when_all_nodes_are_killed() {
+async fn body_is_stopped_after_all_nodes_are_killed() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let error = stopped(&manager, KEY.into(), async || nodes.iter().for_each(RedisServer::kill)).await;
@@ -115,7 +115,7 @@ impl Foreign {
 }
 
 #[tokio::test]
-async fn a_body_is_stopped_by_the_next_renewal_when_its_key_is_gone_from_a_majority() {
+async fn body_is_stopped_at_the_next_renewal_if_a_majority_lost_its_key() {
     for foreign in [Foreign::Deletes, Foreign::Overwrites, Foreign::Replaces] {
         for size in [1, 3] {
             let nodes = Nodes::start(size).await;
@@ -135,7 +135,7 @@ async fn a_body_is_stopped_by_the_next_renewal_when_its_key_is_gone_from_a_major
 }
 
 #[tokio::test]
-async fn a_key_that_is_gone_from_a_minority_is_no_loss() {
+async fn lock_survives_the_loss_of_its_key_on_a_minority() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let body = async |guard: &LockGuard| {
@@ -147,7 +147,7 @@ async fn a_key_that_is_gone_from_a_minority_is_no_loss() {
 }
 
 #[tokio::test]
-async fn a_short_ttl_is_renewed_for_as_long_as_the_body_takes_and_not_in_a_hot_loop() {
+async fn short_ttl_is_renewed_for_the_whole_body_without_a_hot_loop() {
     // Defect 12: 800 renewals per second at a ttl of 500 ms.
     let nodes = Nodes::start(1).await;
     let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
@@ -169,7 +169,7 @@ async fn a_short_ttl_is_renewed_for_as_long_as_the_body_takes_and_not_in_a_hot_l
 }
 
 #[tokio::test]
-async fn a_body_of_ten_seconds_runs_on_leases_of_200_ms() {
+async fn body_of_ten_seconds_runs_on_leases_of_200_ms() {
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
     let request = || LockRequest::new(KEY).ttl(Duration::from_millis(200));
@@ -186,7 +186,7 @@ async fn a_body_of_ten_seconds_runs_on_leases_of_200_ms() {
 }
 
 #[tokio::test]
-async fn an_extension_that_nobody_waits_for_does_not_hinder_renewal() {
+async fn unpolled_extension_does_not_block_renewal() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let guard = manager.acquire(KEY).await.unwrap();
@@ -199,7 +199,7 @@ async fn an_extension_that_nobody_waits_for_does_not_hinder_renewal() {
 }
 
 #[tokio::test]
-async fn a_short_body_sends_no_renewal_and_none_outlives_the_guard() {
+async fn short_body_sends_no_renewal_and_renewals_end_with_the_guard() {
     // Defect 12: a renewal that outlives the release.
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
@@ -223,7 +223,7 @@ async fn a_short_body_sends_no_renewal_and_none_outlives_the_guard() {
 }
 
 #[tokio::test]
-async fn a_wedged_body_ends_with_max_hold() {
+async fn stuck_body_is_stopped_after_max_hold() {
     // Defect 12: an endless renewal.
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
@@ -235,7 +235,7 @@ async fn a_wedged_body_ends_with_max_hold() {
 }
 
 #[tokio::test]
-async fn a_lock_that_goes_on_without_its_holder_ends_by_itself() {
+async fn leaked_guard_loses_its_lock_after_max_hold() {
     // `max_hold` ends the lock of a task that is stuck and cannot be dropped.
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);
@@ -250,7 +250,7 @@ async fn a_lock_that_goes_on_without_its_holder_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn a_window_stays_taken_until_min_hold_is_over() {
+async fn released_lock_stays_taken_until_min_hold_has_passed() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -275,7 +275,7 @@ async fn a_window_stays_taken_until_min_hold_is_over() {
 }
 
 #[tokio::test]
-async fn a_node_that_was_away_when_the_window_ended_gives_the_key_back() {
+async fn node_unreachable_at_the_end_of_min_hold_is_released_later() {
     // The default ttl is longer than the test, so the key does not expire by itself.
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
@@ -296,7 +296,7 @@ async fn a_node_that_was_away_when_the_window_ended_gives_the_key_back() {
 }
 
 #[tokio::test]
-async fn a_body_that_has_given_the_lock_back_goes_on_without_it() {
+async fn body_that_released_its_lock_continues() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (brief(&nodes).await, brief(&nodes).await);
     let body = async |guard: &LockGuard| {
@@ -315,7 +315,7 @@ async fn a_body_that_has_given_the_lock_back_goes_on_without_it() {
 }
 
 #[tokio::test]
-async fn a_guard_tells_that_its_lock_is_at_risk_before_it_is_lost() {
+async fn guard_reports_near_expiry_before_the_loss() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     // The warning precedes the loss by more than a second, so a busy machine can observe it.

@@ -14,7 +14,7 @@ fn configuration(error: &LockError) -> String {
 }
 
 #[tokio::test]
-async fn a_ttl_that_proves_nothing_is_refused_before_anything_is_sent() {
+async fn invalid_ttl_is_rejected_before_any_command() {
     let nodes = Nodes::start(1).await;
     let manager = LockManager::builder().nodes(nodes.urls()).build().unwrap();
     manager.acquire("warm-up").await.unwrap().release().await.unwrap();
@@ -38,7 +38,7 @@ async fn a_ttl_that_proves_nothing_is_refused_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn the_longest_ttl_is_a_lock_like_any_other() {
+async fn longest_allowed_ttl_works() {
     let nodes = Nodes::start(1).await;
     let ttl = Duration::from_secs(30 * 24 * 3600);
     let manager = connected(builder(nodes.urls()).tuning(|tuning| tuning.max_ttl(ttl)), &nodes).await;
@@ -51,7 +51,7 @@ async fn the_longest_ttl_is_a_lock_like_any_other() {
 }
 
 #[tokio::test]
-async fn the_longest_wait_is_a_wait() {
+async fn longest_possible_wait_works() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(LockRequest::new("order:7").wait(Duration::MAX)).await.unwrap();
@@ -66,7 +66,7 @@ async fn the_longest_wait_is_a_wait() {
 }
 
 #[tokio::test]
-async fn keys_that_are_no_names_are_refused() {
+async fn invalid_keys_are_rejected() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let table = [
@@ -86,7 +86,7 @@ async fn keys_that_are_no_names_are_refused() {
 }
 
 #[tokio::test]
-async fn any_text_is_a_key_and_names_itself_alone() {
+async fn unusual_text_keys_are_distinct_locks() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let keys = [
@@ -121,7 +121,7 @@ async fn any_text_is_a_key_and_names_itself_alone() {
 }
 
 #[tokio::test]
-async fn managers_that_cannot_work_are_not_built() {
+async fn invalid_manager_configurations_are_rejected() {
     let ok = || builder([ADDRESS]);
     let table = [
         ("no node", LockManager::builder(), "needs a node"),
@@ -148,7 +148,7 @@ async fn managers_that_cannot_work_are_not_built() {
 }
 
 #[test]
-fn a_manager_outside_of_a_runtime_is_not_built() {
+fn manager_is_not_built_outside_of_a_runtime() {
     let error = builder([ADDRESS]).build().unwrap_err();
     assert!(configuration(&error).contains("tokio runtime"), "{error}");
 }
@@ -173,7 +173,7 @@ async fn even_numbers_of_nodes_work() {
 }
 
 #[tokio::test]
-async fn passwords_are_in_no_text() {
+async fn passwords_never_appear_in_messages() {
     const SECRETS: [&str; 3] = ["hunter2", "hunter%32", "trustno1"];
     let urls = ["redis://:hunter2@127.0.0.1:1", "redis://me:hunter%32@127.0.0.1:2/1", "unix:///nowhere?pass=trustno1"];
     let mut texts = Vec::new();

@@ -7,7 +7,7 @@ use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
 use std::time::Duration;
 
 #[tokio::test]
-async fn the_holder_and_those_who_wait_are_told_with_their_processes() {
+async fn inspect_shows_the_holder_and_waiters_with_their_processes() {
     let nodes = Nodes::start(3).await;
     let holder = connected(builder(nodes.urls()).label("shop"), &nodes).await;
     let waiter = connected(builder(nodes.urls()).label("billing"), &nodes).await;
@@ -39,7 +39,7 @@ async fn the_holder_and_those_who_wait_are_told_with_their_processes() {
 }
 
 #[tokio::test]
-async fn a_holder_that_is_gone_is_known_to_be() {
+async fn inspect_shows_that_the_holder_is_disconnected() {
     let nodes = Nodes::start(1).await;
     let (holder, observer) = (manager(&nodes).await, manager(&nodes).await);
     let guard = holder.acquire("order:7").await.unwrap();
@@ -54,7 +54,7 @@ async fn a_holder_that_is_gone_is_known_to_be() {
 }
 
 #[tokio::test]
-async fn what_is_no_lock_of_ours_is_shown_as_what_it_is() {
+async fn inspect_distinguishes_foreign_locks_data_and_free_keys() {
     let server = RedisServer::start().await;
     let manager = builder([server.url()]).namespace("shop").build().unwrap();
     let inspect = server.inspect();
@@ -74,7 +74,7 @@ async fn what_is_no_lock_of_ours_is_shown_as_what_it_is() {
 }
 
 #[tokio::test]
-async fn fencing_numbers_are_told_and_rise() {
+async fn inspect_shows_the_fencing_number() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     assert_eq!(manager.inspect("order:7").await.fence(), None);
@@ -85,7 +85,7 @@ async fn fencing_numbers_are_told_and_rise() {
 }
 
 #[tokio::test]
-async fn a_majority_is_told_although_a_node_is_down() {
+async fn inspect_shows_the_majority_with_one_node_down() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let guard = acquired_everywhere(&manager, &nodes, "order:7").await;
@@ -108,7 +108,7 @@ async fn user(server: &RedisServer, rules: &str) -> LockManager {
 }
 
 #[tokio::test]
-async fn what_the_user_may_not_ask_is_said_with_what_to_grant() {
+async fn inspect_names_the_missing_permissions() {
     let server = RedisServer::start().await;
     let holder = builder([server.url()]).build().unwrap();
     let guard = holder.acquire("order:7").await.unwrap();
@@ -134,7 +134,7 @@ async fn what_the_user_may_not_ask_is_said_with_what_to_grant() {
 }
 
 #[tokio::test]
-async fn a_process_that_may_not_name_its_connections_is_known_by_its_channel() {
+async fn inspect_finds_unnamed_processes_by_their_channel() {
     let server = RedisServer::start().await;
     let rules = "~* &redlock::* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval \
                  +script|load +publish +subscribe";
@@ -159,7 +159,7 @@ async fn a_process_that_may_not_name_its_connections_is_known_by_its_channel() {
 }
 
 #[tokio::test]
-async fn a_list_of_ten_thousand_clients_disturbs_no_lock() {
+async fn inspect_with_ten_thousand_clients_does_not_affect_held_locks() {
     const CLIENTS: usize = 1000;
     let server = RedisServer::start().await;
     let manager = builder([server.url()]).build().unwrap();
@@ -185,7 +185,7 @@ async fn a_list_of_ten_thousand_clients_disturbs_no_lock() {
 }
 
 #[tokio::test]
-async fn a_queue_that_others_have_written_costs_no_connection() {
+async fn inspect_tolerates_foreign_entries_in_the_queue() {
     let nodes = Nodes::start(1).await;
     let manager = builder(nodes.urls()).build().unwrap();
     let guard = manager.acquire("order:7").await.unwrap();
@@ -198,7 +198,7 @@ async fn a_queue_that_others_have_written_costs_no_connection() {
 }
 
 #[tokio::test]
-async fn the_locks_below_a_namespace_are_listed_and_nothing_else() {
+async fn list_shows_only_locks_of_the_own_namespace() {
     let nodes = Nodes::start(3).await;
     let manager = builder(nodes.urls()).namespace("sh*p").build().unwrap();
     let guards = many_guards(&manager, 3).await;

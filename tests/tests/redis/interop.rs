@@ -12,7 +12,7 @@ const SET: [&str; 6] = ["SET", KEY, "their-token", "NX", "PX", "60000"];
 const NIL: &str = "";
 
 #[tokio::test]
-async fn a_plain_set_of_redis_cli_excludes_us() {
+async fn plain_set_by_redis_cli_excludes_our_lock() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -36,7 +36,7 @@ async fn a_plain_set_of_redis_cli_excludes_us() {
 }
 
 #[tokio::test]
-async fn the_value_of_another_client_is_left_as_it_is_while_we_wait() {
+async fn waiter_does_not_change_the_value_of_another_client() {
     // Similar to a token: of the same length and with the same parts.
     const SIMILAR: &str = "2c1f0a8e-7f3b-4e55-9a41-d2c8b6f0e913@0f8fad5bd9cb469fa165708";
     let nodes = Nodes::start(1).await;
@@ -54,7 +54,7 @@ async fn the_value_of_another_client_is_left_as_it_is_while_we_wait() {
 }
 
 #[tokio::test]
-async fn our_lock_excludes_a_plain_set_of_redis_cli() {
+async fn our_lock_excludes_a_plain_set_by_redis_cli() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -73,7 +73,7 @@ async fn our_lock_excludes_a_plain_set_of_redis_cli() {
 }
 
 #[tokio::test]
-async fn a_waiting_call_gets_the_lock_when_redis_cli_deletes_its_own() {
+async fn waiter_acquires_after_redis_cli_deletes_its_key() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     assert_eq!(redis_cli(&nodes[0], &SET).await, "OK");
@@ -100,7 +100,7 @@ async fn assert_list(nodes: &Nodes) {
 }
 
 #[tokio::test]
-async fn a_key_of_another_type_is_data_and_stays() {
+async fn key_of_another_type_is_treated_as_data_and_kept() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     for node in nodes.iter() {
@@ -114,7 +114,7 @@ async fn a_key_of_another_type_is_data_and_stays() {
 }
 
 #[tokio::test]
-async fn a_lock_replaced_by_a_key_of_another_type_is_lost() {
+async fn lock_replaced_by_a_key_of_another_type_is_lost() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let guard = acquired_everywhere(&manager, &nodes, KEY).await;
@@ -129,7 +129,7 @@ async fn a_lock_replaced_by_a_key_of_another_type_is_lost() {
 }
 
 #[tokio::test]
-async fn releasing_a_lock_replaced_by_a_key_of_another_type_says_that_it_is_lost() {
+async fn release_of_a_lock_replaced_by_another_type_returns_lost() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let guard = acquired_everywhere(&manager, &nodes, KEY).await;
@@ -145,7 +145,7 @@ async fn releasing_a_lock_replaced_by_a_key_of_another_type_says_that_it_is_lost
 
 /// Locks of other clients that are hashes, or that never expire. Their keys exclude us, and a call fails instead of waiting.
 #[tokio::test]
-async fn a_hash_with_an_expiry_and_a_text_without_one_are_data() {
+async fn hash_and_string_without_expiry_are_treated_as_data() {
     let hash: &[&[&str]] = &[&["HSET", KEY, "client:1", "1"], &["PEXPIRE", KEY, "60000"]];
     let endless: &[&[&str]] = &[&["SET", KEY, "their-token", "NX"]];
     for commands in [hash, endless] {
@@ -163,7 +163,7 @@ async fn a_hash_with_an_expiry_and_a_text_without_one_are_data() {
 
 /// A client that uses hashes receives WRONGTYPE for our lock.
 #[tokio::test]
-async fn our_lock_is_no_hash() {
+async fn hash_commands_on_our_lock_fail_with_wrongtype() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(KEY).await.unwrap();
@@ -175,7 +175,7 @@ async fn our_lock_is_no_hash() {
 
 /// Clients that acquire by a script, as some do for several keys at once, and that compare before a release.
 #[tokio::test]
-async fn a_script_that_sets_what_is_not_there_excludes_us_and_is_excluded() {
+async fn locks_by_set_scripts_and_our_locks_exclude_each_other() {
     const TAKE: &str = "if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end \
                         redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) return 1";
     const GIVE_BACK: &str =

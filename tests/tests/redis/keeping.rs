@@ -21,7 +21,7 @@ async fn wait_until_everywhere(nodes: &Nodes, guard: &redlock_runtime::LockGuard
 }
 
 #[tokio::test]
-async fn nodes_that_forget_one_after_the_other_cost_no_lock() {
+async fn lock_survives_nodes_that_restart_empty_one_by_one() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (connected(brief(nodes.urls()), &nodes).await, connected(brief(nodes.urls()), &nodes).await);
     let guard = acquired_everywhere(&ours, &nodes, KEY).await;
@@ -38,7 +38,7 @@ async fn nodes_that_forget_one_after_the_other_cost_no_lock() {
 }
 
 #[tokio::test]
-async fn a_node_that_was_away_at_the_acquisition_is_won_and_any_other_may_go() {
+async fn vote_of_a_node_down_at_the_acquisition_is_won_later() {
     for size in [3, 5] {
         for gone in [0, size - 2] {
             let nodes = Nodes::start(size).await;
@@ -58,7 +58,7 @@ async fn a_node_that_was_away_at_the_acquisition_is_won_and_any_other_may_go() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_asked_a_node_first_gives_it_to_the_holder() {
+async fn waiter_yields_its_vote_to_the_holder() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
     let ours = connected(brief(proxies.iter().map(Proxy::url)), &nodes).await;
@@ -89,7 +89,7 @@ async fn alone(node: &RedisServer) -> LockManager {
 }
 
 #[tokio::test]
-async fn the_owner_knows_at_once_that_a_server_has_forgotten_it() {
+async fn holder_is_lost_at_once_when_the_server_restarts_empty() {
     for renews in [true, false] {
         let node = RedisServer::start().await;
         let manager = alone(&node).await;
@@ -103,7 +103,7 @@ async fn the_owner_knows_at_once_that_a_server_has_forgotten_it() {
 }
 
 #[tokio::test]
-async fn the_owner_knows_at_once_also_when_an_answer_was_still_to_come() {
+async fn holder_is_lost_at_once_after_a_restart_with_a_pending_reply() {
     let node = RedisServer::start().await;
     let manager = alone(&node).await;
     let guard = manager.acquire(LockRequest::new(KEY)).await.unwrap();
@@ -115,7 +115,7 @@ async fn the_owner_knows_at_once_also_when_an_answer_was_still_to_come() {
 }
 
 #[tokio::test]
-async fn short_times_of_connection_are_enough_to_keep_a_lock() {
+async fn lock_is_renewed_over_an_intermittent_connection() {
     // The node is away for longer than it is there, repeatedly, for longer than a ttl.
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;

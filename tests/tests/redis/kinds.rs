@@ -30,7 +30,7 @@ async fn brief(nodes: &Nodes) -> LockManager {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_end_is_stopped_after_the_longest_hold() {
+async fn every_kind_of_lock_ends_after_max_hold() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         for (name, request) in KINDS {
@@ -52,7 +52,7 @@ async fn a_body_that_does_not_end_is_stopped_after_the_longest_hold() {
 }
 
 #[tokio::test]
-async fn what_was_had_stays_taken_until_the_least_hold_is_over() {
+async fn every_kind_of_lock_stays_taken_until_min_hold_has_passed() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         for (name, request) in KINDS {
@@ -71,7 +71,7 @@ async fn what_was_had_stays_taken_until_the_least_hold_is_over() {
 }
 
 #[tokio::test]
-async fn a_body_that_goes_on_without_its_lock_is_told() {
+async fn every_kind_of_lock_reports_its_expiry() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         for (name, request) in KINDS {
@@ -101,7 +101,7 @@ const BESIDE_IDLE: [Kind; 9] = [
 ];
 
 #[tokio::test]
-async fn a_lock_that_the_process_keeps_idle_is_in_nobodys_way() {
+async fn lingering_lock_does_not_block_other_calls_of_its_process() {
     // A manager that asks the nodes before it releases its idle lock is refused because of that lock, or waits for the end of its idle
     // time.
     const LONG: Duration = Duration::from_secs(60);
@@ -149,7 +149,7 @@ async fn is_refused_by_those_that_know(size: usize, (name, request): Kind) {
 }
 
 #[tokio::test]
-async fn a_node_that_has_forgotten_what_is_held_makes_no_other_majority() {
+async fn node_that_lost_its_data_forms_no_second_majority() {
     // A node that votes again too early forms a majority with the nodes that never knew the leases.
     for kind in KINDS {
         tokio::join!(is_refused_by_those_that_know(3, kind), is_refused_by_those_that_know(5, kind));
@@ -215,7 +215,7 @@ async fn loses_its_place(size: usize, (name, request): Kind) {
 }
 
 #[tokio::test]
-async fn a_call_that_was_passed_by_while_it_heard_nothing_does_not_enter() {
+async fn waiter_skipped_while_disconnected_does_not_acquire() {
     // etcd #16221: a waiter with an expired session entered after the earlier ones had left.
     for (size, kinds) in [1, 3].into_iter().flat_map(|size| WAITERS.chunks(4).map(move |kinds| (size, kinds))) {
         kinds.iter().map(|kind| loses_its_place(size, *kind)).collect::<JoinSet<_>>().join_all().await;

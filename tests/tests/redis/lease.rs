@@ -35,7 +35,7 @@ impl Drop for Body {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_body_is_stopped_while_the_nodes_still_hold_the_key() {
+async fn body_is_stopped_while_the_nodes_still_store_the_key() {
     // Defects 11 and 13: reported after the keys have expired; released before the body is gone.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -62,7 +62,7 @@ async fn the_body_is_stopped_while_the_nodes_still_hold_the_key() {
 }
 
 #[tokio::test]
-async fn the_body_is_stopped_although_every_node_is_frozen() {
+async fn body_is_stopped_in_time_with_all_nodes_frozen() {
     // Defect 11: the deadline is local, whatever the network does.
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
@@ -80,7 +80,7 @@ async fn the_body_is_stopped_although_every_node_is_frozen() {
 }
 
 #[tokio::test]
-async fn an_extended_lease_outlives_its_first_ttl() {
+async fn extended_lease_outlives_its_first_ttl() {
     let nodes = Nodes::start(3).await;
     // Half of it outlasts a pause of the machine.
     let ttl = Duration::from_secs(4);
@@ -102,7 +102,7 @@ async fn an_extended_lease_outlives_its_first_ttl() {
 }
 
 #[tokio::test]
-async fn tasks_that_extend_one_lock_do_not_wait_for_each_others_timeout() {
+async fn concurrent_extensions_of_one_lock_do_not_block_each_other() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guard = Arc::new(manager.acquire(KEY).await.unwrap());
@@ -125,7 +125,7 @@ async fn tasks_that_extend_one_lock_do_not_wait_for_each_others_timeout() {
 }
 
 #[tokio::test]
-async fn extending_sets_the_expiry_at_the_nodes() {
+async fn extension_resets_the_expiry_at_all_nodes() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let guard = acquired_everywhere(&manager, &nodes, KEY).await;
@@ -166,7 +166,7 @@ impl Loss {
 }
 
 #[tokio::test]
-async fn a_lock_lost_at_a_majority_is_neither_created_again_nor_taken_from_another() {
+async fn lock_lost_at_a_majority_is_not_recreated_by_extend_or_release() {
     // Defects 10 and 16.
     for size in SIZES {
         for loss in [Loss::Expired, Loss::TakenByAnother] {
@@ -197,7 +197,7 @@ async fn a_lock_lost_at_a_majority_is_neither_created_again_nor_taken_from_anoth
 }
 
 #[tokio::test]
-async fn releasing_a_lost_lock_says_so_and_leaves_the_next_owner_alone() {
+async fn release_of_a_lost_lock_fails_and_does_not_affect_the_next_holder() {
     for loss in [Loss::Expired, Loss::TakenByAnother] {
         let nodes = Nodes::start(3).await;
         let manager = manager(&nodes).await;
@@ -217,7 +217,7 @@ async fn releasing_a_lost_lock_says_so_and_leaves_the_next_owner_alone() {
 }
 
 #[tokio::test]
-async fn a_lost_lock_does_not_mask_the_result_of_its_body() {
+async fn lost_lock_does_not_mask_the_result_of_the_body() {
     // Defect 16: the release of an expired lock retries for seconds and then replaces the body's result.
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
@@ -231,7 +231,7 @@ async fn a_lost_lock_does_not_mask_the_result_of_its_body() {
 }
 
 #[tokio::test]
-async fn an_extension_that_fails_does_not_harm_the_lock() {
+async fn failed_extension_does_not_release_the_lock() {
     // Defect 9: the failed round deletes the caller's own healthy lock.
     for (size, frozen) in [(1, 1), (3, 2), (5, 3)] {
         let nodes = Nodes::start(size).await;
@@ -253,7 +253,7 @@ async fn an_extension_that_fails_does_not_harm_the_lock() {
 }
 
 #[tokio::test]
-async fn one_lost_node_is_no_lost_lock() {
+async fn lock_lost_on_one_node_is_still_held() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let guard = acquired_everywhere(&manager, &nodes, KEY).await;

@@ -45,7 +45,7 @@ async fn waiters_cancelled_anywhere_in_the_queue_leave_it_at_once() {
 }
 
 #[tokio::test]
-async fn a_waiter_whose_time_is_up_leaves_the_queue_on_every_node() {
+async fn timed_out_waiter_leaves_the_queue_on_every_node() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -61,7 +61,7 @@ async fn a_waiter_whose_time_is_up_leaves_the_queue_on_every_node() {
 }
 
 #[tokio::test]
-async fn a_waiter_whose_task_panics_leaves_the_queue() {
+async fn waiter_with_a_panicking_task_leaves_the_queue() {
     let nodes = Nodes::start(3).await;
     let (holder, managers) = (manager(&nodes).await, managers(&nodes, 2).await);
     let held = acquired_everywhere(&holder, &nodes, KEY).await;
@@ -85,7 +85,7 @@ async fn a_waiter_whose_task_panics_leaves_the_queue() {
 }
 
 #[tokio::test]
-async fn a_manager_that_is_shut_down_leaves_its_queues() {
+async fn shutdown_of_a_manager_leaves_its_queues() {
     let nodes = Nodes::start(3).await;
     let (holder, managers) = (manager(&nodes).await, managers(&nodes, 2).await);
     let held = acquired_everywhere(&holder, &nodes, KEY).await;
@@ -115,7 +115,7 @@ async fn enqueue_the_dead(nodes: &Nodes) {
 }
 
 #[tokio::test]
-async fn a_dead_process_at_the_head_of_the_queue_is_passed_over() {
+async fn dead_process_at_the_head_of_the_queue_is_skipped() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (holder, next) = (manager(&nodes).await, manager(&nodes).await);
@@ -144,7 +144,7 @@ async fn subscribed_to_all(node: &RedisServer) -> BufReader<TcpStream> {
 }
 
 #[tokio::test]
-async fn a_dead_process_is_passed_over_although_a_program_subscribes_to_every_channel() {
+async fn dead_process_is_skipped_despite_a_pattern_subscriber() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let (holder, next) = (manager(&nodes).await, manager(&nodes).await);
@@ -174,7 +174,7 @@ async fn a_dead_process_is_passed_over_although_a_program_subscribes_to_every_ch
 }
 
 #[tokio::test]
-async fn a_lock_that_its_holder_has_lost_is_not_kept_for_the_dead() {
+async fn expired_lock_is_not_reserved_for_a_dead_waiter() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     enqueue_the_dead(&nodes).await;
@@ -186,7 +186,7 @@ async fn a_lock_that_its_holder_has_lost_is_not_kept_for_the_dead() {
 /// Starts another process that waits in the queue. It is killed, so it does not leave the queue.
 async fn process_that_waits(nodes: &Nodes) -> Child {
     let mut process = Command::new(env::current_exe().unwrap());
-    let name = "leavers::a_process_that_ends_without_a_release_is_passed_over";
+    let name = "leavers::killed_waiting_process_is_skipped";
     process.args(["--exact", name]).env(URLS, nodes.urls().join(",")).stdout(Stdio::null());
     let process = process.kill_on_drop(true).spawn().unwrap();
     wait_until_queued(nodes, KEY, 1).await;
@@ -194,7 +194,7 @@ async fn process_that_waits(nodes: &Nodes) -> Child {
 }
 
 #[tokio::test]
-async fn a_process_that_ends_without_a_release_is_passed_over() {
+async fn killed_waiting_process_is_skipped() {
     if let Ok(urls) = env::var(URLS) {
         let manager = builder(urls.split(',')).build().unwrap();
         let _guard = manager.acquire(patient(KEY)).await;
@@ -219,7 +219,7 @@ async fn a_process_that_ends_without_a_release_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_head_of_the_queue_whose_connection_is_killed_is_passed_over_or_comes_back() {
+async fn disconnected_head_of_the_queue_is_skipped_and_served_later() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let proxies = nodes.proxied().await;
@@ -245,7 +245,7 @@ async fn a_head_of_the_queue_whose_connection_is_killed_is_passed_over_or_comes_
 }
 
 #[tokio::test]
-async fn a_claim_granted_to_a_waiter_that_has_just_been_dropped_is_passed_on() {
+async fn lock_handed_to_a_just_dropped_waiter_goes_to_the_next() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let proxies = nodes.proxied().await;
@@ -270,7 +270,7 @@ async fn a_claim_granted_to_a_waiter_that_has_just_been_dropped_is_passed_on() {
 }
 
 #[tokio::test]
-async fn a_lock_granted_to_a_token_that_nobody_has_any_more_is_given_back() {
+async fn lock_handed_to_an_unknown_token_is_released() {
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let held = acquired_everywhere(&theirs, &nodes, KEY).await;
@@ -304,7 +304,7 @@ async fn wait_with_frozen_nodes(size: usize, frozen: usize) {
 }
 
 #[tokio::test]
-async fn the_wait_ends_although_nodes_are_frozen() {
+async fn wait_ends_in_time_with_frozen_nodes() {
     // Defect 7: a wait that does not include the commands. With a frozen majority, it ends after about a second of silence.
     tokio::join!(wait_with_frozen_nodes(1, 1), wait_with_frozen_nodes(3, 1), wait_with_frozen_nodes(3, 2));
 }

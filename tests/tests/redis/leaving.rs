@@ -26,7 +26,7 @@ async fn size(node: &RedisServer) -> usize {
 }
 
 #[tokio::test]
-async fn two_thousand_guards_dropped_at_once_in_one_task() {
+async fn two_thousand_guards_dropped_in_one_task_are_released() {
     // Defect 15: a bounded release queue loses 970 of 2000.
     for nodes in [1, 3] {
         let nodes = Nodes::start(nodes).await;
@@ -40,7 +40,7 @@ async fn two_thousand_guards_dropped_at_once_in_one_task() {
 }
 
 #[tokio::test]
-async fn a_release_is_in_line_before_the_drop_returns() {
+async fn release_is_queued_before_the_drop_returns() {
     // The task drops more guards than tokio's cooperative budget has commands. The next call finds the last lock free.
     for nodes in [1, 3] {
         let nodes = Nodes::start(nodes).await;
@@ -55,7 +55,7 @@ async fn a_release_is_in_line_before_the_drop_returns() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_thousand_guards_dropped_at_once_by_as_many_tasks() {
+async fn two_thousand_guards_dropped_by_as_many_tasks_are_released() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let start = Arc::new(Barrier::new(MANY));
@@ -72,7 +72,7 @@ async fn two_thousand_guards_dropped_at_once_by_as_many_tasks() {
 }
 
 #[tokio::test]
-async fn dropped_on_a_thread_without_a_runtime() {
+async fn guard_dropped_on_a_thread_without_a_runtime_is_released() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(KEY).await.unwrap();
@@ -85,7 +85,7 @@ async fn dropped_on_a_thread_without_a_runtime() {
 }
 
 #[tokio::test]
-async fn dropped_by_a_panic_on_a_thread_without_a_runtime() {
+async fn guard_dropped_by_a_panic_without_a_runtime_is_released() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(KEY).await.unwrap();
@@ -98,7 +98,7 @@ async fn dropped_by_a_panic_on_a_thread_without_a_runtime() {
 }
 
 #[tokio::test]
-async fn dropped_after_the_last_handle_of_its_manager() {
+async fn guard_dropped_after_its_manager_is_released() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(KEY).await.unwrap();
@@ -111,7 +111,7 @@ async fn dropped_after_the_last_handle_of_its_manager() {
 }
 
 #[tokio::test]
-async fn an_acquisition_dropped_with_the_last_handle_of_its_manager() {
+async fn acquisition_dropped_with_its_manager_leaves_no_keys() {
     let nodes = Nodes::start(3).await;
     for polls in 1..5 {
         let manager = manager(&nodes).await;
@@ -124,7 +124,7 @@ async fn an_acquisition_dropped_with_the_last_handle_of_its_manager() {
 }
 
 #[test]
-fn dropped_on_a_single_threaded_runtime_outside_of_its_tasks() {
+fn guard_dropped_outside_of_a_single_threaded_runtime_is_released() {
     let runtime = single_threaded();
     let (nodes, manager, guard) = runtime.block_on(async {
         let nodes = Nodes::start(3).await;
@@ -137,7 +137,7 @@ fn dropped_on_a_single_threaded_runtime_outside_of_its_tasks() {
 }
 
 #[test]
-fn a_runtime_that_shuts_down_with_a_held_lock_does_not_panic() {
+fn runtime_shutdown_with_a_held_lock_does_not_panic() {
     for runtime in [single_threaded(), Runtime::new().unwrap()] {
         let observer = single_threaded();
         let nodes = observer.block_on(Nodes::start(1));
@@ -160,7 +160,7 @@ fn a_runtime_that_shuts_down_with_a_held_lock_does_not_panic() {
 }
 
 #[test]
-fn guards_that_outlive_their_runtime_are_given_back() {
+fn guards_that_outlive_their_runtime_are_released() {
     let (runtime, observer) = (single_threaded(), single_threaded());
     let nodes = observer.block_on(Nodes::start(1));
     let manager = runtime.block_on(manager(&nodes));
@@ -176,7 +176,7 @@ fn guards_that_outlive_their_runtime_are_given_back() {
 }
 
 #[tokio::test]
-async fn shutdown_waits_for_the_releases_and_closes_the_manager() {
+async fn shutdown_waits_for_releases_and_closes_the_manager() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let kept = manager.acquire("kept").await.unwrap();
@@ -201,7 +201,7 @@ async fn shutdown_waits_for_the_releases_and_closes_the_manager() {
 }
 
 #[tokio::test]
-async fn shutdown_waits_for_a_release_that_somebody_else_waits_for() {
+async fn shutdown_waits_for_a_release_awaited_by_another_caller() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(KEY).await.unwrap();
@@ -216,7 +216,7 @@ async fn shutdown_waits_for_a_release_that_somebody_else_waits_for() {
 }
 
 #[tokio::test]
-async fn shutdown_ends_those_who_wait() {
+async fn shutdown_ends_all_waiters() {
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let held = theirs.acquire(KEY).await.unwrap();

@@ -38,7 +38,7 @@ pub(crate) async fn make_idle(manager: &LockManager, nodes: &Nodes, request: &Lo
 }
 
 #[tokio::test]
-async fn the_next_calls_cost_no_command() {
+async fn lingering_lock_is_reused_without_a_command() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = with_an_idle_lock(&nodes, LONG).await;
@@ -56,7 +56,7 @@ async fn the_next_calls_cost_no_command() {
 }
 
 #[tokio::test]
-async fn another_process_that_waits_gets_an_idle_lock_when_it_asks() {
+async fn waiting_call_of_another_process_reclaims_a_lingering_lock() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let ours = with_an_idle_lock(&nodes, LONG).await;
@@ -72,7 +72,7 @@ async fn another_process_that_waits_gets_an_idle_lock_when_it_asks() {
 }
 
 #[tokio::test]
-async fn another_process_that_does_not_wait_gets_an_idle_lock_and_no_other() {
+async fn non_waiting_call_of_another_process_reclaims_only_a_lingering_lock() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let ours = with_an_idle_lock(&nodes, LONG).await;
@@ -94,7 +94,7 @@ async fn another_process_that_does_not_wait_gets_an_idle_lock_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_call_that_does_not_wait_asks_wherever_locks_linger_also_if_its_own_does_not() {
+async fn non_lingering_request_reclaims_a_lingering_lock_without_waiting() {
     let nodes = Nodes::start(3).await;
     let ours = with_an_idle_lock(&nodes, LONG).await;
     let theirs = lingering(&nodes, LONG).node_timeout(TTL / 2).build().unwrap();
@@ -120,7 +120,7 @@ async fn a_call_that_does_not_wait_asks_wherever_locks_linger_also_if_its_own_do
 }
 
 #[tokio::test]
-async fn who_only_asks_does_not_end_the_line_of_the_holder() {
+async fn failed_try_of_another_process_keeps_the_lock_lingering() {
     let nodes = Nodes::start(3).await;
     let ours = with_an_idle_lock(&nodes, LONG).await;
     let theirs = lingering(&nodes, LONG).build().unwrap();
@@ -136,7 +136,7 @@ async fn who_only_asks_does_not_end_the_line_of_the_holder() {
 }
 
 #[tokio::test]
-async fn a_program_that_polls_gets_the_lock_when_the_idle_time_is_over() {
+async fn polling_program_gets_the_lock_after_the_linger_time() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = with_an_idle_lock(&nodes, Duration::from_millis(300)).await;
@@ -155,7 +155,7 @@ async fn a_program_that_polls_gets_the_lock_when_the_idle_time_is_over() {
 }
 
 #[tokio::test]
-async fn the_lock_of_a_process_that_dies_while_it_is_idle_is_free_when_its_lease_is_over() {
+async fn lingering_lock_of_a_dead_process_is_free_after_its_lease() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
     // Little more than the node timeout.
@@ -175,7 +175,7 @@ async fn the_lock_of_a_process_that_dies_while_it_is_idle_is_free_when_its_lease
 }
 
 #[tokio::test]
-async fn the_last_handle_gives_back_what_is_idle_and_keeps_what_is_held() {
+async fn dropping_the_last_manager_releases_lingering_locks_only() {
     let nodes = Nodes::start(3).await;
     let manager = with_an_idle_lock(&nodes, LONG).await;
     let held = manager.acquire("order:8").await.unwrap();
@@ -187,7 +187,7 @@ async fn the_last_handle_gives_back_what_is_idle_and_keeps_what_is_held() {
 }
 
 #[tokio::test]
-async fn fencing_tokens_rise_over_calls_that_take_a_lock_over_and_processes_that_ask_for_it() {
+async fn fencing_tokens_increase_across_lingering_reuse_and_reclaim() {
     let nodes = Nodes::start(3).await;
     let managers = [lingering(&nodes, LONG).build().unwrap(), lingering(&nodes, LONG).build().unwrap()];
     for manager in &managers {

@@ -10,7 +10,7 @@ use tokio::task::yield_now;
 const KEY: &str = "order:7";
 
 #[tokio::test]
-async fn a_lock_is_not_passed_on_with_another_ttl_than_was_asked_for() {
+async fn local_hand_off_respects_the_requested_ttl() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let ttls = [30, 6, 60, 60, 30].map(Duration::from_secs);
@@ -40,7 +40,7 @@ async fn brief_manager(nodes: &Nodes) -> LockManager {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_never_dropped_blocks_its_process_no_longer_than_its_ttl() {
+async fn leaked_guard_blocks_its_process_only_for_its_ttl() {
     let nodes = Nodes::start(1).await;
     let manager = brief_manager(&nodes).await;
     std::mem::forget(manager.acquire(LockRequest::new(KEY).ttl(SHORT).without_renewal()).await.unwrap());
@@ -51,7 +51,7 @@ async fn a_guard_that_is_never_dropped_blocks_its_process_no_longer_than_its_ttl
 }
 
 #[tokio::test]
-async fn a_short_lease_behind_a_long_one_blocks_no_longer_than_its_own_ttl() {
+async fn leaked_short_lease_after_a_long_one_blocks_only_for_its_ttl() {
     // The third call has seen only the long lease, and must notice the end of the short one.
     let nodes = Nodes::start(1).await;
     let manager = brief_manager(&nodes).await;
@@ -66,7 +66,7 @@ async fn a_short_lease_behind_a_long_one_blocks_no_longer_than_its_own_ttl() {
 }
 
 #[tokio::test]
-async fn a_lease_that_ran_out_under_its_guard_is_taken_over_and_not_given_back_twice() {
+async fn drop_of_an_expired_guard_does_not_release_its_successor() {
     let nodes = Nodes::start(1).await;
     let manager = brief_manager(&nodes).await;
     let late = manager.acquire(LockRequest::new(KEY).ttl(SHORT).without_renewal()).await.unwrap();

@@ -21,7 +21,7 @@ async fn commands(nodes: &Nodes) -> u64 {
 }
 
 #[tokio::test]
-async fn calls_of_one_process_are_served_in_order_and_without_a_command() {
+async fn local_waiters_are_served_in_order_without_a_command() {
     const CALLS: usize = 50;
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -50,7 +50,7 @@ async fn calls_of_one_process_are_served_in_order_and_without_a_command() {
 }
 
 #[tokio::test]
-async fn a_lock_that_is_passed_on_is_the_same_lock_and_held_by_one() {
+async fn local_hand_off_keeps_the_token_and_has_one_holder() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let held = acquired_everywhere(&manager, &nodes, KEY).await;
@@ -71,7 +71,7 @@ async fn a_lock_that_is_passed_on_is_the_same_lock_and_held_by_one() {
 }
 
 #[tokio::test]
-async fn one_try_sends_nothing_while_another_call_of_the_process_holds_or_waits() {
+async fn try_sends_no_command_while_a_local_call_holds_or_waits() {
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let held = acquired_everywhere(&theirs, &nodes, KEY).await;
@@ -124,7 +124,7 @@ impl Busy {
 }
 
 #[tokio::test]
-async fn a_process_that_passes_its_lock_on_gives_way_to_others() {
+async fn local_hand_offs_yield_to_waiters_of_other_processes() {
     // Defect 18: the releasing process wins repeatedly, for as long as its token may be handed over: 30 s.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
@@ -177,7 +177,7 @@ async fn served_before_another(passes: u32, time: Duration) -> usize {
 const LINE: usize = 8;
 
 #[tokio::test]
-async fn the_local_handover_is_as_configured() {
+async fn local_handover_limits_apply() {
     const LONG: Duration = Duration::from_secs(3600);
     let table = [(0, LONG, 0), (3, LONG, 3), (u32::MAX, LONG, LINE), (u32::MAX, Duration::ZERO, 0)];
     for (passes, time, expected) in table {
@@ -186,7 +186,7 @@ async fn the_local_handover_is_as_configured() {
 }
 
 #[tokio::test]
-async fn calls_that_give_up_anywhere_in_line_are_passed_over() {
+async fn cancelled_local_waiters_are_skipped() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let held = acquired_everywhere(&manager, &nodes, KEY).await;
@@ -211,7 +211,7 @@ async fn calls_that_give_up_anywhere_in_line_are_passed_over() {
 }
 
 #[tokio::test]
-async fn a_call_dropped_between_the_hand_over_and_its_next_poll_passes_the_lock_on() {
+async fn waiter_dropped_right_after_a_hand_off_passes_the_lock_to_the_next() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     for dropped in 1..4 {
@@ -231,7 +231,7 @@ async fn a_call_dropped_between_the_hand_over_and_its_next_poll_passes_the_lock_
 }
 
 #[tokio::test]
-async fn a_body_that_panics_passes_the_lock_on() {
+async fn panicking_body_hands_off_the_lock() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let held = manager.acquire(KEY).await.unwrap();
@@ -251,7 +251,7 @@ async fn a_body_that_panics_passes_the_lock_on() {
 }
 
 #[tokio::test]
-async fn the_place_in_the_queue_belongs_to_the_process() {
+async fn queue_place_is_kept_for_the_next_local_waiter() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -274,7 +274,7 @@ async fn the_place_in_the_queue_belongs_to_the_process() {
 }
 
 #[tokio::test]
-async fn the_last_call_of_a_process_leaves_the_queue() {
+async fn last_local_waiter_leaves_the_queue() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let held = acquired_everywhere(&theirs, &nodes, KEY).await;

@@ -28,7 +28,7 @@ async fn nested(outer: &LockManager, manager: &LockManager, inner: LockRequest) 
 }
 
 #[tokio::test]
-async fn a_nested_call_sends_no_command() {
+async fn nested_reentrant_call_sends_no_command() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -56,7 +56,7 @@ async fn a_nested_call_sends_no_command() {
 }
 
 #[tokio::test]
-async fn a_call_that_would_wait_for_its_caller_sends_no_command() {
+async fn nested_deadlock_is_detected_without_a_command() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let guard = manager.acquire(request()).await.unwrap();
@@ -74,7 +74,7 @@ async fn a_call_that_would_wait_for_its_caller_sends_no_command() {
 }
 
 #[tokio::test]
-async fn another_manager_of_the_same_servers_would_wait_in_vain() {
+async fn nested_deadlock_is_detected_across_managers_of_the_same_servers() {
     let nodes = Nodes::start(3).await;
     let ours = manager(&nodes).await;
     // The order of the nodes does not matter.
@@ -91,7 +91,7 @@ async fn another_manager_of_the_same_servers_would_wait_in_vain() {
 }
 
 #[tokio::test]
-async fn a_manager_with_another_namespace_database_or_server_has_other_locks() {
+async fn nested_call_on_another_namespace_database_or_server_is_no_deadlock() {
     let (nodes, others) = (Nodes::start(1).await, Nodes::start(1).await);
     let ours = manager(&nodes).await;
     let database: Vec<_> = nodes.urls().into_iter().map(|url| format!("{}/1", url.trim_end_matches('/'))).collect();
@@ -129,7 +129,7 @@ fn write_again() -> LockRequest {
 }
 
 #[tokio::test]
-async fn who_reads_and_writes_in_the_body_of_whom() {
+async fn nested_reader_writer_combinations_enter_or_fail_as_listed() {
     // The rows of parking_lot #532, whose deadlocks depend on other threads. Locks here cannot be upgraded, so a downgraded lock takes
     // the place of an upgradable one.
     // A row is wrong in two cases: a call waits for its caller, directly or behind the writer; or it is granted a lock that its caller
@@ -192,7 +192,7 @@ impl Journal {
 }
 
 #[tokio::test]
-async fn detached_task_writes_nothing_after_the_next_holder_has_begun() {
+async fn inherited_task_writes_nothing_after_the_next_holder_has_started() {
     for size in [1, 3] {
         let nodes = Arc::new(Nodes::start(size).await);
         let [holder, other, operator] = managers(&nodes, 3).await.try_into().unwrap();

@@ -54,7 +54,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn a_release_lost_with_its_connection_is_sent_again() {
+async fn release_lost_with_its_connection_is_retried() {
     let scene = scene().await;
     let guard = scene.manager.acquire(KEY).await.unwrap();
     scene.proxy().drop_requests();
@@ -68,7 +68,7 @@ async fn a_release_lost_with_its_connection_is_sent_again() {
 }
 
 #[tokio::test]
-async fn a_release_whose_answer_was_lost_is_no_lost_lock() {
+async fn release_with_a_lost_reply_is_not_counted_as_lost() {
     let scene = scene().await;
     let guard = scene.manager.acquire(KEY).await.unwrap();
     let deletions = scene.deletions().await;
@@ -85,7 +85,7 @@ async fn a_release_whose_answer_was_lost_is_no_lost_lock() {
 }
 
 #[tokio::test]
-async fn an_acquisition_dropped_with_both_the_answer_and_the_release_lost_leaves_nothing() {
+async fn dropped_acquisition_with_lost_reply_and_release_leaves_no_keys() {
     let scene = scene().await;
     scene.proxy().drop_replies();
     let acquiring = scene.acquire();
@@ -100,7 +100,7 @@ async fn an_acquisition_dropped_with_both_the_answer_and_the_release_lost_leaves
 }
 
 #[tokio::test]
-async fn a_lost_answer_does_not_make_the_own_lock_anothers() {
+async fn acquire_after_a_lost_reply_recognizes_its_own_key() {
     // Defect 5: the next try meets the key of the first one, and waits for its own ttl.
     let scene = scene().await;
     scene.proxy().drop_replies();
@@ -113,7 +113,7 @@ async fn a_lost_answer_does_not_make_the_own_lock_anothers() {
 }
 
 #[tokio::test]
-async fn a_lock_is_released_after_its_connection_was_cut() {
+async fn lock_is_released_after_its_connection_was_cut() {
     let scene = scene().await;
     let guard = scene.manager.acquire(KEY).await.unwrap();
     scene.proxy().cut().await;
@@ -123,7 +123,7 @@ async fn a_lock_is_released_after_its_connection_was_cut() {
 }
 
 #[tokio::test]
-async fn a_lock_is_held_and_extended_over_a_reconnect() {
+async fn lock_is_held_and_extended_across_a_reconnect() {
     let scene = scene().await;
     let guard = scene.manager.acquire(KEY).await.unwrap();
     scene.proxy().cut().await;
@@ -134,7 +134,7 @@ async fn a_lock_is_held_and_extended_over_a_reconnect() {
 }
 
 #[tokio::test]
-async fn a_late_command_is_followed_by_its_release_on_the_same_connection() {
+async fn command_executed_late_is_followed_by_its_release() {
     // Defect 4: the server executes a command that timed out at the client.
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
@@ -153,7 +153,7 @@ async fn a_late_command_is_followed_by_its_release_on_the_same_connection() {
 }
 
 #[tokio::test]
-async fn validity_counts_from_the_send() {
+async fn lease_validity_starts_when_the_command_is_sent() {
     // Defect 14: a lease that counts from the answer would outlive the key by the time of the answer.
     let scene = scene().await;
     let late = Duration::from_millis(200);
@@ -167,7 +167,7 @@ async fn validity_counts_from_the_send() {
 }
 
 #[tokio::test]
-async fn an_answer_that_leaves_no_useful_lease_is_no_lock() {
+async fn reply_too_late_for_a_useful_lease_is_rejected() {
     // Defects 6 and 8: the body starts with an expired, or nearly expired, lease.
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
@@ -185,7 +185,7 @@ async fn an_answer_that_leaves_no_useful_lease_is_no_lock() {
 }
 
 #[tokio::test]
-async fn slow_replies_of_a_minority_are_not_waited_for() {
+async fn slow_minority_does_not_delay_the_acquisition() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
     let manager = manager_through(&proxies, &nodes).await;
@@ -200,7 +200,7 @@ async fn slow_replies_of_a_minority_are_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_vote_whose_answer_was_lost_is_given_back_although_the_node_was_down_for_the_extension() {
+async fn vote_with_a_lost_reply_is_released_after_its_node_was_down() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
     let manager = manager_through(&proxies, &nodes).await;
@@ -221,7 +221,7 @@ async fn a_vote_whose_answer_was_lost_is_given_back_although_the_node_was_down_f
 }
 
 #[tokio::test]
-async fn a_vote_that_was_never_heard_of_is_given_back_although_the_node_stalled_meanwhile() {
+async fn vote_without_a_reply_is_released_after_its_node_stalled() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
     let manager = manager_through(&proxies, &nodes).await;

@@ -45,7 +45,7 @@ async fn wait_until_known(node: &RedisServer, number: u64) {
 
 /// The absent server has learnt the number of an ended process. The server that had accepted the number forgets it.
 #[tokio::test]
-async fn server_that_was_away_learns_the_number_of_the_holder() {
+async fn server_down_at_the_acquisition_learns_the_fencing_number() {
     for (seconds, is_one_down) in [(DAY, false), (HALF_HOUR, true)] {
         let nodes = ahead(seconds).await;
         let locks = manager(&nodes).await;
@@ -67,7 +67,7 @@ async fn server_that_was_away_learns_the_number_of_the_holder() {
 
 /// The process that knows the number cannot reach the third server, and continues.
 #[tokio::test]
-async fn server_that_was_restarted_empty_is_taught_the_numbers_of_a_process() {
+async fn server_restarted_empty_relearns_fencing_numbers_from_a_process() {
     let nodes = ahead(HALF_HOUR).await;
     let (locks, _proxies) = without_the_last(&nodes).await;
     let first = token(&locks).await;
@@ -82,7 +82,7 @@ async fn server_that_was_restarted_empty_is_taught_the_numbers_of_a_process() {
 }
 
 #[tokio::test]
-async fn server_that_was_emptied_while_it_runs_is_taught_the_numbers_of_a_process() {
+async fn server_flushed_while_running_relearns_fencing_numbers_from_a_process() {
     let nodes = ahead(HALF_HOUR).await;
     let (locks, _proxies) = without_the_last(&nodes).await;
     let first = token(&locks).await;
@@ -97,7 +97,7 @@ async fn server_that_was_emptied_while_it_runs_is_taught_the_numbers_of_a_proces
 
 /// The number is further ahead than a single server may report. The absent server and the emptied server both know it.
 #[tokio::test]
-async fn number_far_ahead_of_the_clocks_survives_the_loss_of_one_server_and_the_absence_of_another() {
+async fn fencing_number_ahead_of_the_clocks_survives_two_server_failures() {
     let nodes = ahead(DAY).await;
     let locks = manager(&nodes).await;
     nodes[2].kill();
@@ -115,7 +115,7 @@ async fn number_far_ahead_of_the_clocks_survives_the_loss_of_one_server_and_the_
 
 /// All servers restart empty, one after the other, while no lock is held.
 #[tokio::test]
-async fn numbers_survive_a_rolling_restart_without_data() {
+async fn fencing_numbers_survive_a_rolling_restart_without_data() {
     let nodes = ahead(DAY).await;
     let locks = manager(&nodes).await;
     let first = token(&locks).await;

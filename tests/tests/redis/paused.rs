@@ -58,13 +58,13 @@ async fn write(node: &RedisServer, token: &str, value: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn a_suspended_body_does_not_go_on_after_the_resume_and_its_late_write_is_refused() {
+async fn suspended_body_stops_after_the_resume_and_its_late_write_is_rejected() {
     if let Ok(urls) = env::var(URLS) {
         return hold_until_lost(&urls).await;
     }
     let nodes = Nodes::start(3).await;
     let mut second = Command::new(env::current_exe().unwrap());
-    let name = "paused::a_suspended_body_does_not_go_on_after_the_resume_and_its_late_write_is_refused";
+    let name = "paused::suspended_body_stops_after_the_resume_and_its_late_write_is_rejected";
     second.args(["--exact", "--nocapture", name]).env(URLS, nodes.urls().join(","));
     let second = second.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
     let pid = Pid::from_raw(second.id().unwrap().try_into().unwrap()).unwrap();

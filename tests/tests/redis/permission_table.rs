@@ -229,7 +229,7 @@ async fn without(missing: &[&str], number: usize, nodes: &Nodes) -> Vec<String> 
 }
 
 #[test]
-fn rows_are_those_of_the_guide() {
+fn permission_table_matches_the_guide() {
     let guide = include_str!("../../../redlock-runtime/docs/guide/production/server_settings.md").replace("\\|", "|");
     for (row, _) in ROWS {
         assert!(guide.contains(&format!("`{row}`")), "{row}");
@@ -237,7 +237,7 @@ fn rows_are_those_of_the_guide() {
 }
 
 #[tokio::test]
-async fn every_kind_works_or_is_refused_and_leaves_nothing() {
+async fn missing_permissions_never_leave_keys_of_any_kind_of_lock() {
     let nodes = Arc::new(Nodes::start(1).await);
     let rows: Vec<Vec<&str>> = ROWS.iter().map(|(row, _)| row.split(' ').collect()).collect();
     let single = rows.iter().flatten().map(|rule| vec![*rule]);

@@ -44,7 +44,7 @@ async fn user(server: &RedisServer, rules: &str) -> LockManager {
 }
 
 #[tokio::test]
-async fn who_has_all_permissions_is_ready_and_nothing_is_left() {
+async fn user_with_all_permissions_is_ready() {
     let server = RedisServer::start().await;
     let manager = user(&server, &rules("")).await;
     manager.ready().await.unwrap();
@@ -58,7 +58,7 @@ async fn who_has_all_permissions_is_ready_and_nothing_is_left() {
 }
 
 #[tokio::test]
-async fn a_user_who_lacks_what_every_lock_needs_is_named_with_the_permission() {
+async fn ready_fails_and_names_a_permission_that_all_locks_need() {
     let server = RedisServer::start().await;
     for missing in NEEDED {
         let reports = server.inspect().calls("info").await;
@@ -75,7 +75,7 @@ async fn a_user_who_lacks_what_every_lock_needs_is_named_with_the_permission() {
 }
 
 #[tokio::test]
-async fn a_user_who_lacks_what_some_locks_need_is_warned_and_ready() {
+async fn check_warns_of_permissions_that_some_locks_need() {
     let server = RedisServer::start().await;
     for (missing, expected) in USEFUL {
         let manager = user(&server, &rules(missing)).await;
@@ -97,7 +97,7 @@ async fn a_user_who_lacks_what_some_locks_need_is_warned_and_ready() {
 }
 
 #[tokio::test]
-async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
+async fn key_patterns_of_the_user_are_checked_against_the_namespace() {
     let server = RedisServer::start().await;
     let rules = |keys: &str| {
         let rules = rules("").replace(KEYS[0], keys).replace(KEYS[1], "");
@@ -152,7 +152,7 @@ async fn the_key_patterns_of_the_user_are_held_against_the_namespace() {
 }
 
 #[tokio::test]
-async fn whoever_is_refused_a_lock_leaves_no_release_behind_that_is_refused_as_well() {
+async fn refused_acquisition_leaves_no_pending_release() {
     let server = RedisServer::start().await;
     let manager = user(&server, &rules("")).await;
     let (alone, shared) = (LockRequest::new("order:7"), LockRequest::shared("order:7"));
@@ -165,7 +165,7 @@ async fn whoever_is_refused_a_lock_leaves_no_release_behind_that_is_refused_as_w
 }
 
 #[tokio::test]
-async fn user_who_may_run_scripts_in_no_way_is_told_at_once() {
+async fn user_without_script_permissions_fails_at_once_with_the_remedy() {
     let server = RedisServer::start().await;
     for (missing, expected) in [(SCRIPTS[0], "grant it `+script"), (SCRIPTS[1], "grant it `+evalsha`")] {
         let ready = user(&server, &rules(missing)).await;
@@ -183,7 +183,7 @@ async fn user_who_may_run_scripts_in_no_way_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn a_command_that_was_renamed_is_named() {
+async fn ready_names_a_renamed_command() {
     for commands in [&["EVALSHA", "EVAL"][..], &["GET"]] {
         let hide = |builder, command: &&str| Builder::without_command(builder, command);
         let server = commands.iter().fold(RedisServer::builder(), hide).start().await;
@@ -195,7 +195,7 @@ async fn a_command_that_was_renamed_is_named() {
 }
 
 #[tokio::test]
-async fn permission_that_is_granted_later_is_noticed() {
+async fn permission_granted_later_is_detected() {
     let server = RedisServer::start().await;
     let manager = user(&server, &rules("+get").replace(KEYS[0], "~redlock:check:* ~order:* ~{order:*")).await;
     let error = manager.acquire("order:7").await.unwrap_err();

@@ -78,7 +78,7 @@ fn told(proxies: &[Proxy]) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_body_begins_before_the_extension_is_answered_and_goes_on_after_it() {
+async fn body_starts_on_proven_claims_before_the_extension_is_answered() {
     for size in SIZES {
         let scene = Scene::start(size, |builder| builder).await;
         let call = waiting(&scene.waiter, patient(KEY));
@@ -97,7 +97,7 @@ async fn a_body_begins_before_the_extension_is_answered_and_goes_on_after_it() {
 }
 
 #[tokio::test]
-async fn a_body_that_has_begun_is_stopped_when_the_extension_finds_the_lock_gone() {
+async fn running_body_is_stopped_if_the_extension_finds_the_lock_lost() {
     for size in SIZES {
         let scene = Scene::start(size, |builder| builder).await;
         let call = waiting(&scene.waiter, patient(KEY));
@@ -118,7 +118,7 @@ async fn a_body_that_has_begun_is_stopped_when_the_extension_finds_the_lock_gone
 }
 
 #[tokio::test]
-async fn a_lock_that_nobody_looks_at_is_held_although_its_answers_take_a_while() {
+async fn unpolled_lock_stays_held_with_late_extension_replies() {
     tokio::join!(
         is_held_after_late_answers(30 * CLAIM, true),
         is_held_after_late_answers(30 * CLAIM, false),
@@ -141,7 +141,7 @@ async fn is_held_after_late_answers(ttl: Duration, renew: bool) {
 }
 
 #[tokio::test]
-async fn a_call_whose_key_stays_taken_waits_for_the_extension() {
+async fn call_with_min_hold_waits_for_the_extension() {
     for size in SIZES {
         let scene = Scene::start(size, |builder| builder).await;
         let call = waiting(&scene.waiter, patient(KEY).min_hold(CLAIM / 10));
@@ -151,7 +151,7 @@ async fn a_call_whose_key_stays_taken_waits_for_the_extension() {
 }
 
 #[tokio::test]
-async fn a_claim_is_counted_for_its_own_length_and_ends_without_an_answer() {
+async fn claim_without_an_extension_reply_ends_with_its_own_ttl() {
     // A claim is at most as long as the previous holder's ttl. A longer count would overlap with a third holder.
     let ttl = CLAIM * 4 / 5;
     for size in SIZES {
@@ -169,7 +169,7 @@ async fn a_claim_is_counted_for_its_own_length_and_ends_without_an_answer() {
 }
 
 #[tokio::test]
-async fn after_a_step_of_the_clock_the_body_waits_for_the_extension() {
+async fn body_waits_for_the_extension_after_a_clock_step() {
     for size in SIZES {
         let scene = Scene::start(size, Builder::own_clock).await;
         let call = waiting(&scene.waiter, patient(KEY));
@@ -179,7 +179,7 @@ async fn after_a_step_of_the_clock_the_body_waits_for_the_extension() {
 }
 
 #[tokio::test]
-async fn without_the_times_of_the_server_the_body_waits_for_the_extension() {
+async fn body_waits_for_the_extension_without_server_time() {
     // Wake-ups arrive on a separate connection, or the user may not use TIME.
     let without: [fn(Builder) -> Builder; 2] = [|it| it.without_command("HELLO"), |it| it.without_command("TIME")];
     for configure in without {
@@ -191,7 +191,7 @@ async fn without_the_times_of_the_server_the_body_waits_for_the_extension() {
 }
 
 #[tokio::test]
-async fn a_call_that_wants_a_number_waits_for_the_extension() {
+async fn fenced_call_waits_for_the_extension() {
     for size in SIZES {
         let scene = Scene::start(size, |builder| builder).await;
         let waiter = scene.waiter.clone();

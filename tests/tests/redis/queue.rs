@@ -23,7 +23,7 @@ async fn serve(manager: LockManager, number: usize, served: Served) {
 }
 
 #[tokio::test]
-async fn managers_are_served_in_the_order_of_their_coming() {
+async fn managers_are_served_in_order_of_arrival() {
     const MANAGERS: usize = 5;
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -42,7 +42,7 @@ async fn managers_are_served_in_the_order_of_their_coming() {
 }
 
 #[tokio::test]
-async fn who_releases_and_asks_again_at_once_is_served_last() {
+async fn releasing_manager_that_reacquires_is_served_last() {
     // Defect 18: only the releasing manager is awake, and wins repeatedly.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -63,7 +63,7 @@ async fn who_releases_and_asks_again_at_once_is_served_last() {
 }
 
 #[tokio::test]
-async fn a_contended_lock_is_four_commands_on_each_node() {
+async fn contended_acquisition_takes_four_commands_per_node() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -93,7 +93,7 @@ async fn a_contended_lock_is_four_commands_on_each_node() {
 }
 
 #[tokio::test]
-async fn nobody_polls_while_the_lock_is_held() {
+async fn waiters_do_not_poll_while_the_lock_is_held() {
     let nodes = Nodes::start(3).await;
     let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
     let held = acquired_everywhere(&holder, &nodes, KEY).await;
@@ -111,7 +111,7 @@ async fn nobody_polls_while_the_lock_is_held() {
 }
 
 #[tokio::test]
-async fn a_release_wakes_one_of_sixteen() {
+async fn release_wakes_only_one_of_sixteen_waiters() {
     // Defect 18: a broadcast makes all waiters ask again, with 120 commands for these alone.
     const WAITERS: usize = 16;
     for size in [1, 3] {
@@ -140,7 +140,7 @@ async fn a_release_wakes_one_of_sixteen() {
 }
 
 #[tokio::test]
-async fn hostile_keys_are_waited_for_like_all_others() {
+async fn waiting_works_for_unusual_keys() {
     let long = "x".repeat(1024);
     let keys = ["{", "}", "{}", "a}b", "order:{7}", "a b", "\n", "\0", "granted x y", "ключ:7", "🔒", "'\"\\", &long];
     let nodes = Nodes::start(1).await;
@@ -162,7 +162,7 @@ async fn hostile_keys_are_waited_for_like_all_others() {
 }
 
 #[tokio::test]
-async fn lost_scripts_do_not_stop_the_hand_over() {
+async fn hand_off_survives_a_script_flush() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let (holder, managers) = (manager(&nodes).await, managers(&nodes, 2).await);
@@ -179,7 +179,7 @@ async fn lost_scripts_do_not_stop_the_hand_over() {
 }
 
 #[tokio::test]
-async fn a_wait_without_end_survives_the_restart_of_the_only_node() {
+async fn unlimited_wait_survives_a_restart_of_the_only_node() {
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let held = acquired_everywhere(&theirs, &nodes, KEY).await;
@@ -194,7 +194,7 @@ async fn a_wait_without_end_survives_the_restart_of_the_only_node() {
 }
 
 #[tokio::test]
-async fn an_entry_that_is_asked_for_again_does_not_expire() {
+async fn safety_poll_restores_an_expired_queue_entry() {
     // A queue lives for 30 s after the last entry. Every safety poll enters again.
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -212,7 +212,7 @@ async fn an_entry_that_is_asked_for_again_does_not_expire() {
 }
 
 #[tokio::test]
-async fn a_server_without_room_hands_a_lock_on() {
+async fn full_server_still_hands_off_a_lock() {
     let nodes = Nodes::start(1).await;
     let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
     let held = theirs.acquire(KEY).await.unwrap();

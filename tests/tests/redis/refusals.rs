@@ -31,7 +31,7 @@ fn half_a_user(builder: Builder) -> Builder {
 }
 
 #[tokio::test]
-async fn what_waiting_does_not_heal_ends_every_wait_and_is_no_outage() {
+async fn permanent_refusals_end_every_wait_and_are_not_transient() {
     let password = start(1, |_, builder| builder.password("right")).await;
     let permission = start(1, |_, builder| builder.password("x").user("alice", "w0nder", "~other +@all")).await;
     let master = start(1, |_, builder| builder).await;
@@ -49,7 +49,7 @@ async fn what_waiting_does_not_heal_ends_every_wait_and_is_no_outage() {
 }
 
 #[tokio::test]
-async fn a_user_who_may_not_wait_is_told_so_and_not_that_the_lock_is_held() {
+async fn missing_queue_permission_is_reported_and_not_contention() {
     let nodes = start(1, |_, builder| half_a_user(builder)).await;
     nodes[0].inspect().command::<()>(&["SET", KEY, "their-token", "PX", "60000"]).await;
     let manager = builder(nodes.urls()).build().unwrap();
@@ -60,7 +60,7 @@ async fn a_user_who_may_not_wait_is_told_so_and_not_that_the_lock_is_held() {
 }
 
 #[tokio::test]
-async fn nodes_that_are_merely_down_may_come_back() {
+async fn unreachable_majority_is_transient_despite_a_permanent_refusal() {
     let nodes = start(3, |i, builder| if i == 0 { half_a_user(builder) } else { builder }).await;
     let manager = builder(nodes.urls()).node_timeout(Duration::from_secs(1)).build().unwrap();
     nodes[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "-set"]).await;
@@ -72,7 +72,7 @@ async fn nodes_that_are_merely_down_may_come_back() {
 }
 
 #[tokio::test]
-async fn a_password_that_is_mended_is_enough() {
+async fn acquire_works_after_permissions_are_restored() {
     let nodes = start(1, |_, builder| builder.password("x").user("alice", "w0nder", "~* &* +@all")).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     let inspector = nodes[0].inspect();
@@ -83,7 +83,7 @@ async fn a_password_that_is_mended_is_enough() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_full_says_so() {
+async fn server_at_its_client_limit_is_a_transient_error() {
     let nodes = start(1, |_, builder| builder).await;
     // The test's own connections use up the limit, so the next one is refused.
     let inspector = nodes[0].inspect_database(0);
@@ -112,7 +112,7 @@ async fn received_while_another_is_loading(url: fn(&FakeServer) -> String, reply
 type Refusing = (&'static str, fn(&FakeServer) -> String, &'static str);
 
 #[tokio::test]
-async fn server_that_refuses_for_good_or_is_full_is_asked_less_often_than_one_that_is_loading() {
+async fn refusing_or_full_server_is_retried_less_often_than_a_loading_one() {
     const WRONG: &str = "-WRONGPASS that user or password is wrong\r\n";
     let sentinel = |server: &FakeServer| format!("redis+sentinel://127.0.0.1:{}/orders", server.port());
     let cluster = |server: &FakeServer| format!("redis+cluster://127.0.0.1:{}", server.port());
@@ -129,7 +129,7 @@ async fn server_that_refuses_for_good_or_is_full_is_asked_less_often_than_one_th
 }
 
 #[tokio::test]
-async fn memory_that_is_used_up_is_named_while_a_lock_is_waited_for_and_scripts_are_not() {
+async fn out_of_memory_is_reported_to_a_waiting_call() {
     let nodes = start(1, |_, builder| builder).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     let node = nodes[0].inspect();

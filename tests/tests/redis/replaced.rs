@@ -64,7 +64,7 @@ async fn wait_until_old(nodes: &Nodes) {
 }
 
 #[tokio::test]
-async fn data_that_is_replaced_under_living_connections_lets_no_second_owner_in() {
+async fn replaced_data_on_open_connections_allows_no_second_holder() {
     // Without RESP3, servers cannot push messages on the connection for commands.
     for command in ["NONE", "HELLO"] {
         let nodes = Nodes::start_with(3, |_, builder| match command {
@@ -97,7 +97,7 @@ async fn data_that_is_replaced_under_living_connections_lets_no_second_owner_in(
 }
 
 #[tokio::test]
-async fn a_replica_is_left_until_it_is_promoted() {
+async fn replica_takes_no_locks_until_it_is_promoted() {
     let nodes = Nodes::start(3).await;
     let empty = RedisServer::start().await;
     let manager = connected(brief(&nodes), &nodes).await;
@@ -118,7 +118,7 @@ async fn a_replica_is_left_until_it_is_promoted() {
 }
 
 #[tokio::test]
-async fn a_fail_over_that_came_to_nothing_changes_nothing() {
+async fn aborted_failover_does_not_stop_nodes_from_voting() {
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     for node in nodes.iter() {
@@ -130,7 +130,7 @@ async fn a_fail_over_that_came_to_nothing_changes_nothing() {
 }
 
 #[tokio::test]
-async fn nodes_that_get_their_first_replica_vote_on() {
+async fn nodes_keep_voting_after_their_first_replica_attaches() {
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     let mut replicas = Vec::new();
@@ -141,7 +141,7 @@ async fn nodes_that_get_their_first_replica_vote_on() {
 }
 
 #[tokio::test]
-async fn emptied_by_hand_nodes_vote_on() {
+async fn flushed_nodes_keep_voting() {
     // It cannot be distinguished from expired keys, and tests do it all the time.
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
@@ -154,7 +154,7 @@ async fn emptied_by_hand_nodes_vote_on() {
 }
 
 #[tokio::test]
-async fn a_fail_over_that_kept_the_data_loses_no_held_lock() {
+async fn failover_with_complete_data_loses_no_held_lock() {
     let masters = Nodes::start(3).await;
     let proxies = masters.proxied().await;
     let urls = || proxies.iter().map(Proxy::url).collect::<Vec<_>>();
@@ -167,7 +167,7 @@ async fn a_fail_over_that_kept_the_data_loses_no_held_lock() {
     }
     for (proxy, replica) in proxies.iter().zip(&replicas) {
         promote(replica).await;
-        proxy.lead_to(replica).await;
+        proxy.redirect_all_connections(replica).await;
     }
     let begun = Instant::now();
     while begun.elapsed() < 3 * TTL {
@@ -180,7 +180,7 @@ async fn a_fail_over_that_kept_the_data_loses_no_held_lock() {
 }
 
 #[tokio::test]
-async fn a_process_that_starts_after_a_minority_has_forgotten_its_locks_is_no_second_owner() {
+async fn process_started_after_a_minority_lost_its_data_is_no_second_holder() {
     for settings in [&[][..], &[("appendonly", "yes"), ("appendfsync", "always")]] {
         let nodes = Nodes::start_with(3, |_, builder| {
             settings.iter().fold(builder, |builder, (name, value)| builder.config(name, &[value]))
@@ -215,7 +215,7 @@ async fn a_process_that_starts_after_a_minority_has_forgotten_its_locks_is_no_se
 }
 
 #[tokio::test]
-async fn a_cold_start_costs_no_wait() {
+async fn cold_start_needs_no_wait() {
     for size in [3, 5] {
         let nodes = Nodes::start(size).await;
         let manager = builder(nodes.urls()).build().unwrap();
@@ -227,7 +227,7 @@ async fn a_cold_start_costs_no_wait() {
 }
 
 #[tokio::test]
-async fn a_ttl_above_the_longest_is_refused() {
+async fn ttl_above_max_ttl_is_rejected() {
     let nodes = Nodes::start(1).await;
     let manager = connected(brief(&nodes), &nodes).await;
     let other = connected(builder(nodes.urls()).node_timeout(TTL), &nodes).await;

@@ -55,7 +55,7 @@ async fn wait_until_abstaining(manager: &LockManager, many: usize) {
 }
 
 #[tokio::test]
-async fn a_majority_that_forgets_one_after_the_other_lets_no_second_owner_in() {
+async fn majority_restarted_empty_allows_no_second_holder() {
     for size in [3, 5] {
         let nodes = Nodes::start(size).await;
         let ((ours, proxies), theirs) = (deaf(&nodes, builder).await, connected(builder(nodes.urls()), &nodes).await);
@@ -70,7 +70,7 @@ async fn a_majority_that_forgets_one_after_the_other_lets_no_second_owner_in() {
 }
 
 #[tokio::test]
-async fn without_abstaining_a_second_owner_gets_in() {
+async fn second_holder_is_possible_without_abstaining() {
     // The outcome that abstaining prevents. Users can choose this setting.
     let nodes = Nodes::start(3).await;
     let (ours, proxies) = deaf(&nodes, builder).await;
@@ -84,7 +84,7 @@ async fn without_abstaining_a_second_owner_gets_in() {
 }
 
 #[tokio::test]
-async fn a_renewed_lock_survives_one_forgetful_node() {
+async fn renewed_lock_survives_one_node_that_restarts_empty() {
     for size in [3, 5] {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (connected(brief(&nodes), &nodes).await, connected(brief(&nodes), &nodes).await);
@@ -102,7 +102,7 @@ async fn a_renewed_lock_survives_one_forgetful_node() {
 }
 
 #[tokio::test]
-async fn abstaining_ends_and_is_waited_for() {
+async fn acquire_waits_until_abstaining_nodes_vote_again() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager =
@@ -121,7 +121,7 @@ async fn abstaining_ends_and_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_too_short_says_why() {
+async fn timed_out_wait_reports_abstaining_nodes() {
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     restart_a_majority(&nodes).await;
@@ -136,7 +136,7 @@ async fn a_wait_that_is_too_short_says_why() {
 }
 
 #[tokio::test]
-async fn restarted_node_is_ignored_for_the_longest_ttl_and_not_for_a_min_hold() {
+async fn restarted_node_abstains_for_max_ttl_and_not_for_min_hold() {
     let nodes = Nodes::start(3).await;
     let described = || builder(nodes.urls()).default_ttl(TTL).node_timeout(TTL / 4);
     let long_lease = connected(described().tuning(|tuning| tuning.max_ttl(PATIENCE)), &nodes).await;
@@ -156,7 +156,7 @@ async fn restarted_node_is_ignored_for_the_longest_ttl_and_not_for_a_min_hold() 
 }
 
 #[tokio::test]
-async fn a_lone_node_votes_at_once_unless_it_should_abstain() {
+async fn restarted_single_node_votes_at_once_unless_configured_to_abstain() {
     let nodes = Nodes::start(1).await;
     let trusting = connected(builder(nodes.urls()), &nodes).await;
     let careful =
@@ -168,7 +168,7 @@ async fn a_lone_node_votes_at_once_unless_it_should_abstain() {
 }
 
 #[tokio::test]
-async fn a_raised_quorum_replaces_abstaining() {
+async fn tolerated_data_loss_raises_the_quorum_and_replaces_abstaining() {
     for (size, forgetful) in [(3, 1), (5, 1), (5, 2)] {
         let nodes = Nodes::start(size).await;
         let described = |urls: Vec<String>| builder(urls).tuning(|tuning| tuning.tolerated_data_loss(forgetful));
@@ -206,7 +206,7 @@ async fn a_raised_quorum_replaces_abstaining() {
 }
 
 #[tokio::test]
-async fn more_amnesia_than_nodes_is_refused() {
+async fn tolerated_data_loss_of_all_nodes_is_rejected() {
     let ok = |nodes| LockManager::builder().nodes((1..=nodes).map(|port| format!("redis://127.0.0.1:{port}")));
     for (nodes, forgetful) in [(1, 0), (2, 1), (3, 2), (5, 4)] {
         ok(nodes).tuning(|tuning| tuning.tolerated_data_loss(forgetful)).build().unwrap();
@@ -223,7 +223,7 @@ async fn more_amnesia_than_nodes_is_refused() {
 }
 
 #[tokio::test]
-async fn only_a_server_that_writes_before_it_answers_is_trusted_with_its_data() {
+async fn restarted_node_votes_at_once_only_with_fsync_always() {
     for (fsync, votes) in [("always", true), ("everysec", false)] {
         let nodes =
             Nodes::start_with(3, |_, builder| builder.config("appendonly", &["yes"]).config("appendfsync", &[fsync]))
@@ -269,7 +269,7 @@ async fn durable_nodes() -> Nodes {
 
 /// It may have lost its latest locks in the restart, whatever its settings are after that.
 #[tokio::test]
-async fn durable_node_whose_fsync_was_relaxed_while_it_ran_abstains_after_a_restart() {
+async fn durable_node_with_relaxed_fsync_abstains_after_a_restart() {
     for is_relaxed in [false, true] {
         let nodes = durable_nodes().await;
         let manager = connected(brief(&nodes), &nodes).await;
@@ -293,7 +293,7 @@ async fn durable_node_whose_fsync_was_relaxed_while_it_ran_abstains_after_a_rest
 
 /// The settings of a server promise that it forgets nothing. They do not prove it.
 #[tokio::test]
-async fn a_durable_node_that_comes_back_on_an_empty_disk_or_an_old_copy_lets_no_second_owner_in() {
+async fn durable_node_restored_empty_or_from_a_backup_abstains() {
     for is_empty in [true, false] {
         let nodes = durable_nodes().await;
         let proxies = nodes.proxied().await;
@@ -326,7 +326,7 @@ async fn a_durable_node_that_comes_back_on_an_empty_disk_or_an_old_copy_lets_no_
 
 /// All servers have just started, and one of them has forgotten its grants.
 #[tokio::test]
-async fn a_node_that_restarts_soon_after_a_cold_start_is_not_trusted_by_a_process_that_starts_later() {
+async fn node_restarted_soon_after_a_cold_start_abstains_for_new_processes() {
     let nodes = Nodes::start(3).await;
     let proxies = nodes.proxied().await;
     proxies[2].refuse(true).await;
@@ -347,7 +347,7 @@ async fn a_node_that_restarts_soon_after_a_cold_start_is_not_trusted_by_a_proces
 }
 
 #[tokio::test]
-async fn who_may_not_ask_for_the_identity_cannot_tell_a_restart() {
+async fn restart_is_not_detected_without_the_info_permission() {
     let nodes =
         Nodes::start_with(3, |_, builder| builder.password("x").user("alice", "w0nder", "~* &* +@all -info")).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
@@ -356,7 +356,7 @@ async fn who_may_not_ask_for_the_identity_cannot_tell_a_restart() {
 }
 
 #[tokio::test]
-async fn two_names_of_one_server_have_one_vote() {
+async fn server_with_two_names_has_one_vote() {
     let nodes = Nodes::start(2).await;
     let [address, name] = ["127.0.0.1", "localhost"].map(|host| format!("{host}:{}", nodes[0].port()));
     let urls = [format!("redis://{address}"), format!("redis://{name}"), nodes[1].url()];

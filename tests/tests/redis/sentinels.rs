@@ -56,7 +56,7 @@ async fn assert_nothing_left(managers: &[LockManager], server: &RedisServer) {
 }
 
 #[tokio::test]
-async fn the_master_is_found_wherever_it_is_and_whichever_sentinel_is_gone() {
+async fn master_is_found_with_one_sentinel_down() {
     let watched = Watched::start(1).await;
     watched.sentinel(0).kill();
     let manager = manager_of(watched.url()).await;
@@ -67,7 +67,7 @@ async fn the_master_is_found_wherever_it_is_and_whichever_sentinel_is_gone() {
 }
 
 #[tokio::test]
-async fn one_sentinel_makes_the_others_known() {
+async fn one_sentinel_url_discovers_the_other_sentinels() {
     let watched = Watched::start(1).await;
     let manager = manager_of(watched.url_of_one(2)).await;
     watched.sentinel(2).kill();
@@ -103,13 +103,13 @@ async fn goes_on_over_a_failover(watched: &Watched, fail: impl AsyncFnOnce() -> 
 }
 
 #[tokio::test]
-async fn who_holds_and_who_waits_goes_on_over_a_failover_by_command() {
+async fn holder_and_waiter_survive_a_failover_by_command() {
     let watched = Watched::start(1).await;
     goes_on_over_a_failover(&watched, async || watched.fail_over(0).await).await;
 }
 
 #[tokio::test]
-async fn who_holds_and_who_waits_goes_on_when_the_master_is_killed() {
+async fn holder_and_waiter_survive_the_death_of_the_master() {
     let watched = Watched::start(1).await;
     let kill = async || {
         watched.server(0).kill();
@@ -120,7 +120,7 @@ async fn who_holds_and_who_waits_goes_on_when_the_master_is_killed() {
 
 /// The connection to a frozen master does not break: the manager leaves it because of the Sentinels.
 #[tokio::test]
-async fn a_frozen_master_is_left_when_the_sentinels_say_so() {
+async fn frozen_master_is_abandoned_after_a_sentinel_failover() {
     let watched = Watched::start(1).await;
     let freeze = async || {
         watched.server(0).freeze();
@@ -137,7 +137,7 @@ async fn has_manager(server: &RedisServer) -> bool {
 }
 
 #[tokio::test]
-async fn a_manager_without_anything_to_do_follows_the_master() {
+async fn idle_manager_follows_the_master() {
     let watched = Watched::start(1).await;
     let manager = manager_of(watched.url()).await;
     let (first, second) = (watched.server(0), watched.server(1));
@@ -153,7 +153,7 @@ async fn a_manager_without_anything_to_do_follows_the_master() {
 
 /// A Sentinel sends nothing while nothing happens, so only a `PING` shows that the connection is dead.
 #[tokio::test]
-async fn connection_to_a_sentinel_is_replaced_when_it_was_forgotten() {
+async fn dead_sentinel_connection_is_replaced() {
     let watched = Watched::start(1).await;
     let mut proxies = Vec::new();
     for index in 0..3 {
@@ -196,7 +196,7 @@ async fn cut_off_replica(watched: &Watched) {
 }
 
 #[tokio::test]
-async fn the_owner_of_a_lock_that_did_not_reach_the_replica_is_told_and_its_body_stops() {
+async fn body_is_stopped_if_its_lock_was_not_replicated_before_a_failover() {
     let watched = Watched::start(1).await;
     let [ours, theirs] = two_of(&watched).await;
     cut_off_replica(&watched).await;
@@ -212,7 +212,7 @@ async fn the_owner_of_a_lock_that_did_not_reach_the_replica_is_told_and_its_body
 }
 
 #[tokio::test]
-async fn a_manager_that_abstains_takes_no_lock_for_a_ttl_after_a_failover() {
+async fn promoted_master_abstains_for_max_ttl_if_configured() {
     let watched = Watched::start(1).await;
     let longest = Duration::from_secs(6);
     let careful = builder([watched.url()])
@@ -235,7 +235,7 @@ async fn a_manager_that_abstains_takes_no_lock_for_a_ttl_after_a_failover() {
 
 /// The manager has met none of the servers, and all servers have been running for longer than any lease.
 #[tokio::test]
-async fn in_a_quorum_a_manager_that_starts_after_a_failover_does_not_count_the_new_master() {
+async fn promoted_master_abstains_in_a_quorum_for_a_new_manager() {
     let nodes = Nodes::start(2).await;
     let watched = Watched::start(1).await;
     let longest = Duration::from_secs(12);
@@ -259,7 +259,7 @@ async fn in_a_quorum_a_manager_that_starts_after_a_failover_does_not_count_the_n
 }
 
 #[tokio::test]
-async fn a_replica_that_is_named_takes_no_locks_and_is_tried_again() {
+async fn replica_url_takes_no_locks() {
     let watched = Watched::start(1).await;
     let replica = builder([confirmed_by(watched.server(1).url(), 1)]).build().unwrap();
     eventually(PATIENCE, "it is known for a replica", async || match replica.try_acquire(KEY).await {
@@ -270,7 +270,7 @@ async fn a_replica_that_is_named_takes_no_locks_and_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_master_without_replicas_takes_no_locks_if_it_is_told_so_and_the_check_says_it() {
+async fn master_with_too_few_replicas_takes_no_locks_and_check_reports_it() {
     let needs_replicas = |server: redlock_tests::Builder| {
         server.config("min-replicas-to-write", &["1"]).config("min-replicas-max-lag", &["1"])
     };
@@ -289,7 +289,7 @@ async fn a_master_without_replicas_takes_no_locks_if_it_is_told_so_and_the_check
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_sentinels_is_said() {
+async fn sentinel_misconfigurations_are_reported() {
     let watched = Watched::start_with(1, |server| server, |sentinel| sentinel.password("secret")).await;
     let error = async |node: NodeConfig| {
         let manager = builder([node]).build().unwrap();
@@ -321,7 +321,7 @@ fn confirmed_by(url: impl Into<String>, replicas: u32) -> NodeConfig {
 }
 
 #[tokio::test]
-async fn a_lock_that_replicas_have_to_confirm_is_at_the_replica_when_its_body_begins() {
+async fn lock_with_replica_confirmation_is_replicated_before_the_body_starts() {
     let watched = Watched::start(1).await;
     let (ours, theirs) = (manager_of(confirmed_by(watched.url(), 1)).await, manager_of(watched.url()).await);
     watched.server(1).freeze();
@@ -363,7 +363,7 @@ async fn a_lock_that_replicas_have_to_confirm_is_at_the_replica_when_its_body_be
 }
 
 #[tokio::test]
-async fn a_lock_that_no_replica_confirms_is_none_and_is_given_back() {
+async fn lock_without_replica_confirmation_fails_and_is_released() {
     let watched = Watched::start(1).await;
     let manager = manager_of(confirmed_by(watched.url(), 1)).await;
     let held = manager.acquire(KEY).await.unwrap();
@@ -401,7 +401,7 @@ async fn all<T: Send + 'static>(tasks: impl Iterator<Item = tokio::task::JoinHan
 }
 
 #[tokio::test]
-async fn who_may_not_wait_for_replicas_is_told_what_to_grant() {
+async fn missing_wait_permission_is_reported_with_the_remedy() {
     let server = RedisServer::builder().user("orders", "secret", "~* &* +@all -wait").start().await;
     let manager = builder([confirmed_by(server.url(), 1)]).build().unwrap();
     let error = eventually(PATIENCE, "it is refused", async || {
@@ -415,7 +415,7 @@ async fn who_may_not_wait_for_replicas_is_told_what_to_grant() {
 }
 
 #[tokio::test]
-async fn in_a_quorum_a_promoted_replica_does_not_count_for_a_while() {
+async fn promoted_master_abstains_in_a_quorum() {
     let (watched, nodes) = (Watched::start(1).await, Nodes::start(2).await);
     let longest = Duration::from_secs(6);
     let urls = nodes.urls().into_iter().chain([watched.url()]);
@@ -492,7 +492,7 @@ async fn wait_until_asked(sentinel: &FakeServer) {
 }
 
 #[tokio::test]
-async fn lying_sentinel_of_three_sends_the_login_nowhere() {
+async fn one_lying_sentinel_of_three_cannot_redirect_the_login() {
     let watched = with_password().await;
     let stranger = false_master().await;
     let accomplice = lying_sentinel(stranger.port(), &[]).await;
@@ -514,7 +514,7 @@ async fn lying_sentinel_of_three_sends_the_login_nowhere() {
 }
 
 #[tokio::test]
-async fn failover_is_followed_beside_a_lying_sentinel() {
+async fn failover_is_followed_despite_a_lying_sentinel() {
     let watched = with_password().await;
     let stranger = false_master().await;
     let liar = lying_sentinel(stranger.port(), &[]).await;
@@ -535,7 +535,7 @@ async fn failover_is_followed_beside_a_lying_sentinel() {
 }
 
 #[tokio::test]
-async fn sentinel_alone_of_several_names_no_master() {
+async fn single_answer_of_several_sentinels_is_not_trusted() {
     let watched = with_password().await;
     let stranger = false_master().await;
     let liar = lying_sentinel(stranger.port(), &[]).await;

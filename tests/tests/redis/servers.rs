@@ -104,7 +104,7 @@ async fn password_user_database_socket_and_old_protocol_work() {
 }
 
 #[tokio::test]
-async fn a_database_number_is_a_separate_place() {
+async fn databases_have_separate_locks() {
     let nodes = Nodes::start(1).await;
     let third = at(format!("{}3", nodes[0].url()));
     let guard = third.acquire(KEY).await.unwrap();
@@ -116,7 +116,7 @@ async fn a_database_number_is_a_separate_place() {
 }
 
 #[tokio::test]
-async fn a_namespace_stands_before_the_key_in_redis_only() {
+async fn namespace_prefixes_the_key_only_in_redis() {
     let nodes = Nodes::start(1).await;
     let manager = builder(nodes.urls()).namespace("shop").build().unwrap();
     let guard = manager.acquire(KEY).await.unwrap();
@@ -127,7 +127,7 @@ async fn a_namespace_stands_before_the_key_in_redis_only() {
 }
 
 #[tokio::test]
-async fn no_namespace_reaches_into_another() {
+async fn namespaces_never_overlap() {
     let nodes = Nodes::start(1).await;
     let [shop, eu] = ["shop", "shop:eu"].map(|namespace| builder(nodes.urls()).namespace(namespace).build().unwrap());
     let guards = [shop.acquire("eu:7").await.unwrap(), eu.try_acquire("7").await.unwrap()];
@@ -139,7 +139,7 @@ async fn no_namespace_reaches_into_another() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_a_clear_error_without_the_password() {
+async fn wrong_password_is_a_clear_error_without_the_password() {
     let configure = |builder: Builder| builder.password("secret-1").user("alice", "secret-2", "~* &* +@all");
     for old in [false, true] {
         let nodes =
@@ -159,7 +159,7 @@ async fn a_wrong_password_is_a_clear_error_without_the_password() {
 }
 
 #[tokio::test]
-async fn a_user_who_lacks_a_permission_gets_a_clear_error() {
+async fn missing_permission_is_a_clear_error() {
     // A user with either of the last two rules runs scripts by their text.
     let by_text = ["+evalsha", "+script|load"];
     for (i, missing) in RULES.iter().enumerate().filter(|(_, rule)| !by_text.contains(rule)) {
@@ -179,7 +179,7 @@ async fn a_user_who_lacks_a_permission_gets_a_clear_error() {
 }
 
 #[tokio::test]
-async fn a_server_without_scripts_is_a_clear_error() {
+async fn server_without_scripts_is_a_clear_error() {
     let nodes = one(|builder| builder.without_command("SCRIPT").without_command("EVAL")).await;
     let manager = at(nodes[0].url());
     let refusal = refusal(&manager.try_acquire(KEY).await.unwrap_err());
@@ -191,7 +191,7 @@ async fn a_server_without_scripts_is_a_clear_error() {
 }
 
 #[tokio::test]
-async fn a_read_only_replica_is_a_clear_error() {
+async fn read_only_replica_is_a_clear_error() {
     let master = RedisServer::start().await;
     let nodes = one(|builder| builder.replica_of(&master)).await;
     let manager = at(nodes[0].url());
@@ -202,7 +202,7 @@ async fn a_read_only_replica_is_a_clear_error() {
 }
 
 #[tokio::test]
-async fn scripts_that_a_server_has_lost_are_loaded_again() {
+async fn lost_scripts_are_reloaded() {
     // Defect 17: NOSCRIPT after SCRIPT FLUSH or a restart breaks the release.
     for size in crate::support::SIZES {
         let nodes = Nodes::start(size).await;
@@ -225,7 +225,7 @@ async fn scripts_that_a_server_has_lost_are_loaded_again() {
 }
 
 #[tokio::test]
-async fn a_server_out_of_memory_is_a_clear_error() {
+async fn server_out_of_memory_is_a_clear_error() {
     let nodes = one(|builder| builder.config("maxmemory", &["1"])).await;
     let manager = at(nodes[0].url());
     let error = manager.try_acquire(KEY).await.unwrap_err();

@@ -40,7 +40,7 @@ async fn used_servers(count: usize) -> Nodes {
 }
 
 #[tokio::test]
-async fn process_that_takes_locks_leaves_its_settings_and_an_idle_one_does_not() {
+async fn settings_are_stored_by_processes_that_acquire_locks_only() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let idle = builder(nodes.urls()).build().unwrap();
@@ -92,7 +92,7 @@ async fn different_settings_are_reported_by_both_processes() {
 }
 
 #[tokio::test]
-async fn equal_settings_are_no_difference_even_if_a_server_comes_back_empty() {
+async fn equal_settings_are_not_reported_even_after_an_empty_restart() {
     let nodes = used_servers(3).await;
     let managers = [connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await];
     for manager in &managers {
@@ -129,7 +129,7 @@ async fn namespaces_are_compared_separately() {
 }
 
 #[tokio::test]
-async fn user_without_the_permission_works_and_reports_nothing() {
+async fn missing_settings_permission_reports_no_difference() {
     for rules in ["~order:* ~{order:* &* +@all", "~* &* +@all -time", "~* &* +@all -zrange"] {
         let nodes = Nodes::start_with(1, |_, builder| builder.password("x").user("alice", "w0nder", rules)).await;
         let careful =
@@ -145,7 +145,7 @@ async fn user_without_the_permission_works_and_reports_nothing() {
 }
 
 #[tokio::test]
-async fn texts_of_another_program_are_escaped_and_few() {
+async fn foreign_settings_entries_are_escaped_and_limited() {
     let nodes = Nodes::start(1).await;
     let (node, manager) = (nodes[0].inspect(), builder(nodes.urls()).build().unwrap());
     manager.check().await;

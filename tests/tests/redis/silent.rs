@@ -33,7 +33,7 @@ async fn subscribers(server: &RedisServer) -> usize {
 }
 
 #[tokio::test]
-async fn forgotten_connection_is_replaced_and_held_locks_stay_held() {
+async fn dead_connection_is_replaced_and_held_locks_stay_held() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let proxies = nodes.proxied().await;
@@ -49,7 +49,7 @@ async fn forgotten_connection_is_replaced_and_held_locks_stay_held() {
 
 /// Only the renewal shows that the connection is dead.
 #[tokio::test]
-async fn lock_is_renewed_over_a_forgotten_connection() {
+async fn lock_is_renewed_after_its_connection_dies_silently() {
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
     let manager = LockManager::builder().node(proxies[0].url()).build().unwrap();
@@ -67,7 +67,7 @@ async fn lock_is_renewed_over_a_forgotten_connection() {
 }
 
 #[tokio::test]
-async fn release_that_was_forgotten_is_sent_again() {
+async fn release_sent_on_a_dead_connection_is_retried() {
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
     let manager = manager_through(&proxies, &nodes).await;
@@ -79,7 +79,7 @@ async fn release_that_was_forgotten_is_sent_again() {
 }
 
 #[tokio::test]
-async fn connection_for_wake_ups_is_replaced_when_it_was_forgotten() {
+async fn dead_notification_connection_is_replaced() {
     let nodes = Nodes::start_with(1, |_, builder| builder.without_command("HELLO")).await;
     let proxies = nodes.proxied().await;
     let manager = manager_through(&proxies, &nodes).await;
@@ -100,7 +100,7 @@ async fn connection_for_wake_ups_is_replaced_when_it_was_forgotten() {
 }
 
 #[tokio::test]
-async fn connection_to_a_cluster_member_is_replaced_when_it_was_forgotten() {
+async fn dead_connection_to_a_cluster_member_is_replaced() {
     let cluster = Cluster::start(1, 0).await;
     let proxy = Proxy::to(cluster.member(0)).await;
     let port = proxy.address().port().to_string();
@@ -117,7 +117,7 @@ async fn connection_to_a_cluster_member_is_replaced_when_it_was_forgotten() {
 
 /// The server answers on no connection, so the first one is not to blame.
 #[tokio::test]
-async fn frozen_server_loses_no_connection_by_the_checks() {
+async fn liveness_checks_keep_the_connection_to_a_frozen_server() {
     let nodes = Nodes::start(1).await;
     let proxies = nodes.proxied().await;
     let manager = connected(builder([proxies[0].url()]).node_timeout(GENEROUS), &nodes).await;
@@ -138,13 +138,13 @@ async fn frozen_server_loses_no_connection_by_the_checks() {
 
 /// An address leads to another server for new connections. The grants of the previous server are void.
 #[tokio::test]
-async fn lock_is_lost_when_another_server_answers_in_place_of_a_silent_one() {
+async fn lock_is_lost_if_another_server_takes_over_the_address() {
     let nodes = Nodes::start(2).await;
     let proxy = Proxy::to(&nodes[0]).await;
     let manager = builder([proxy.url()]).build().unwrap();
     let held = manager.acquire(KEY).await.unwrap();
     proxy.forget();
-    proxy.lead_new_to(&nodes[1]);
+    proxy.redirect_new_connections(&nodes[1]);
     works_again(&manager).await;
     eventually_eq(PATIENCE, "the lock is lost", false, async || held.is_held()).await;
     assert_eq!(nodes[1].inspect().get(KEY).await, None);

@@ -128,13 +128,13 @@ fn folder(name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_promises_hold_among_processes_and_servers_in_trouble() {
+async fn lock_guarantees_hold_under_process_and_server_faults() {
     if let Ok(told) = env::var(TOLD) {
         return work(&told).await;
     }
     let seconds = number(SECONDS).unwrap_or(5);
     let seed = number(SEED).unwrap_or_else(|| u64::from(std::process::id()));
-    let test = "soak::the_promises_hold_among_processes_and_servers_in_trouble";
+    let test = "soak::lock_guarantees_hold_under_process_and_server_faults";
     let mut servers = Servers::start(&env::var(DEPLOYMENT).unwrap_or_else(|_| "3".to_owned())).await;
     let (folder, mut dice, heard) = (folder("trouble"), Dice::new(seed), Arc::new(AtomicU64::new(0)));
     let network = servers.network();
@@ -201,13 +201,13 @@ async fn all_is_well_again(servers: &Servers) {
 }
 
 #[tokio::test]
-async fn locks_that_exclude_nobody_are_convicted() {
+async fn checker_detects_locks_that_do_not_exclude() {
     if let Ok(told) = env::var(TOLD) {
         return work(&told).await;
     }
     let folder = folder("nobody");
     let mut workers =
-        Workers::start("soak::locks_that_exclude_nobody_are_convicted", 7, Vec::new(), Vec::new(), &folder);
+        Workers::start("soak::checker_detects_locks_that_do_not_exclude", 7, Vec::new(), Vec::new(), &folder);
     eventually(PATIENCE, "two bodies at once, too many of them, and numbers that do not rise", async || {
         let violations = workers.history().violations();
         let is_found = |what: &str| violations.iter().any(|violation| violation.starts_with(what));
@@ -229,13 +229,13 @@ async fn locks_that_exclude_nobody_are_convicted() {
 
 /// The check runs while the network still has a fault.
 #[tokio::test]
-async fn processes_that_stay_down_are_convicted() {
+async fn checker_detects_processes_that_stay_down() {
     if let Ok(told) = env::var(TOLD) {
         return work(&told).await;
     }
     let (nodes, folder) = (Nodes::start(1).await, folder("silent"));
     let proxy = Proxy::to(&nodes[0]).await;
-    let test = "soak::processes_that_stay_down_are_convicted";
+    let test = "soak::checker_detects_processes_that_stay_down";
     let mut workers = Workers::start(test, 7, vec![proxy.url()], Vec::new(), &folder);
     workers.check_progress(ALL_LOCKS).await;
     assert!(workers.problems.is_empty(), "{:?}", workers.problems);
@@ -260,12 +260,12 @@ async fn processes_that_stay_down_are_convicted() {
 
 /// A deploy that replaces all servers at once, which the page "Several servers" of the guide forbids.
 #[tokio::test]
-async fn processes_with_other_servers_are_convicted() {
+async fn checker_detects_processes_with_different_servers() {
     if let Ok(told) = env::var(TOLD) {
         return work(&told).await;
     }
     let (old, new, folder) = (Nodes::start(1).await, Nodes::start(1).await, folder("others"));
-    let test = "soak::processes_with_other_servers_are_convicted";
+    let test = "soak::checker_detects_processes_with_different_servers";
     let mut workers = Workers::start(test, 7, old.urls(), Vec::new(), &folder);
     workers.set_list(new.urls());
     assert!(workers.replace_outdated().await);

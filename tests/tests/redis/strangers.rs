@@ -57,7 +57,7 @@ async fn channel(manager: &LockManager, nodes: &Nodes) -> String {
 }
 
 #[tokio::test]
-async fn message_about_the_lock_of_another_manager_does_not_release_it() {
+async fn forged_message_about_a_lock_of_another_manager_does_not_release_it() {
     let nodes = Nodes::start(1).await;
     let (holder, bystander) = (manager_at(nodes[0].url()).await, manager_at(nodes[0].url()).await);
     let channel = channel(&bystander, &nodes).await;
@@ -95,7 +95,7 @@ async fn message_about_the_lock_of_another_manager_does_not_release_it() {
 }
 
 #[tokio::test]
-async fn messages_with_made_up_tokens_do_not_stop_a_process() {
+async fn messages_with_forged_tokens_do_not_block_a_process() {
     let nodes = Nodes::start(1).await;
     let rules = ["service", "reset", "on", ">service", "~locks:*", "~{locks:*", "&redlock:locks:*", "+@all"];
     set_user(&nodes, &rules).await;
@@ -141,7 +141,7 @@ async fn messages_with_made_up_tokens_do_not_stop_a_process() {
 /// A message that is longer than any answer cuts its connection before it uses memory. The first one cuts the
 /// connection for commands, and the others cut one for wake-ups only.
 #[tokio::test]
-async fn messages_that_are_too_long_cut_the_connection_for_commands_once() {
+async fn oversized_messages_cut_the_command_connection_only_once() {
     let nodes = Nodes::start(1).await;
     let service = manager_at(nodes[0].url()).await;
     let channel = channel(&service, &nodes).await;
@@ -182,7 +182,7 @@ async fn messages_that_are_too_long_cut_the_connection_for_commands_once() {
 /// The users of the page "Security" of the guide: the service acquires, waits for and renews locks, the watcher sees them and changes
 /// nothing.
 #[tokio::test]
-async fn users_of_the_security_page_have_the_rights_that_they_need() {
+async fn users_of_the_security_page_have_sufficient_permissions() {
     let page = include_str!("../../../redlock-runtime/docs/guide/production/security.md");
     let nodes = Nodes::start(1).await;
     for block in page.split("```text\nACL SETUSER ").skip(1) {

@@ -119,7 +119,7 @@ async fn use_all(holder: &LockManager, waiter: &LockManager, nodes: &Nodes, name
 }
 
 #[tokio::test]
-async fn tenant_with_the_rights_of_its_namespace_runs_every_kind_of_lock() {
+async fn tenant_with_namespace_permissions_can_use_every_kind_of_lock() {
     let nodes = Nodes::start(1).await;
     let inspect = nodes[0].inspect();
     for namespace in ["shop", "bank"] {
@@ -141,7 +141,7 @@ async fn tenant_with_the_rights_of_its_namespace_runs_every_kind_of_lock() {
 }
 
 #[tokio::test]
-async fn tenant_reaches_no_channel_register_or_lock_of_another_namespace() {
+async fn tenant_cannot_access_channels_registers_or_locks_of_another_namespace() {
     let nodes = Nodes::start(1).await;
     let inspect = nodes[0].inspect();
     for namespace in ["shop", "bank"] {
@@ -211,7 +211,7 @@ fn published(messages: &mut redis::PubSub<'_>, sender: &mut redis::Connection) -
 }
 
 #[tokio::test]
-async fn managers_of_one_namespace_are_woken_on_its_channels_alone() {
+async fn notifications_use_only_channels_of_the_own_namespace() {
     let nodes = Nodes::start(1).await;
     let client = redis::Client::open(nodes[0].url()).unwrap();
     let [mut listener, mut sender] = [(); 2].map(|()| client.get_connection().unwrap());
@@ -244,7 +244,7 @@ async fn managers_of_one_namespace_are_woken_on_its_channels_alone() {
 
 /// In a cluster, the channels of a member and the registers of each slot are below the namespace, too.
 #[tokio::test]
-async fn tenants_of_a_cluster_are_apart() {
+async fn tenants_of_a_cluster_are_isolated() {
     let cluster = Cluster::start(3, 0).await;
     for number in 0..3 {
         for namespace in ["shop", "bank"] {

@@ -12,7 +12,7 @@ const URL: &str = "REDLOCK_TESTS_TLS_URL";
 /// Runs the part that trusts the server's authority in a second process.
 /// `SSL_CERT_FILE` is an environment variable, which a test cannot change for itself only.
 #[tokio::test]
-async fn a_trusted_server_is_used() {
+async fn server_with_a_trusted_certificate_is_accepted() {
     if let Ok(url) = env::var(URL) {
         let manager = builder([url]).build().unwrap();
         let guard = manager.try_acquire("order:7").await.unwrap();
@@ -23,7 +23,7 @@ async fn a_trusted_server_is_used() {
     }
     let server = RedisServer::builder().password("secret").tls().start().await;
     let mut second = Command::new(env::current_exe().unwrap());
-    second.args(["--exact", "--nocapture", "tls::a_trusted_server_is_used"]);
+    second.args(["--exact", "--nocapture", "tls::server_with_a_trusted_certificate_is_accepted"]);
     second.env(URL, server.tls_url()).env("SSL_CERT_FILE", server.ca_file()).env_remove("SSL_CERT_DIR");
     let output = second.output().await.unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
@@ -36,7 +36,7 @@ async fn a_trusted_server_is_used() {
 }
 
 #[tokio::test]
-async fn an_untrusted_server_is_refused() {
+async fn server_with_an_untrusted_certificate_is_rejected() {
     let server = RedisServer::builder().password("secret").tls().start().await;
     let manager = builder([server.tls_url()]).build().unwrap();
     let error = manager.try_acquire("order:7").await.unwrap_err();
@@ -48,7 +48,7 @@ async fn an_untrusted_server_is_refused() {
 }
 
 #[tokio::test]
-async fn the_files_in_the_url_are_trusted_and_shown() {
+async fn certificate_files_in_the_url_are_used() {
     let server = RedisServer::builder().mutual_tls().start().await;
     let [certificate, key] = server.client_files();
     let ca = server.ca_file();
@@ -73,7 +73,7 @@ async fn the_files_in_the_url_are_trusted_and_shown() {
 }
 
 #[tokio::test]
-async fn what_is_trusted_and_shown_can_be_a_text_and_takes_the_place_of_what_the_system_trusts() {
+async fn pem_texts_replace_the_trust_store_of_the_system() {
     let [server, other] =
         [RedisServer::builder().mutual_tls().start().await, RedisServer::builder().mutual_tls().start().await];
     let read = |path: PathBuf| std::fs::read(path).unwrap();
@@ -88,7 +88,7 @@ async fn what_is_trusted_and_shown_can_be_a_text_and_takes_the_place_of_what_the
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_speak_tls_is_a_clear_error() {
+async fn server_without_tls_is_a_clear_error() {
     let server = RedisServer::start().await;
     let manager = builder([format!("rediss://127.0.0.1:{}", server.port())]).build().unwrap();
     let error = manager.try_acquire("order:7").await.unwrap_err();
@@ -96,7 +96,7 @@ async fn a_server_that_does_not_speak_tls_is_a_clear_error() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_nothing_but_tls_is_a_clear_error() {
+async fn plain_connection_to_a_tls_server_is_a_clear_error() {
     let server = RedisServer::builder().tls().start().await;
     let manager = builder([server.tls_url().replace("rediss://", "redis://")]).build().unwrap();
     let error = manager.try_acquire("order:7").await.unwrap_err();
@@ -121,7 +121,7 @@ async fn refusal(url: String) -> String {
 }
 
 #[tokio::test]
-async fn certificate_that_is_signed_by_itself_is_trusted_by_its_own_file() {
+async fn self_signed_certificate_is_trusted_by_its_own_file() {
     // By default, openssl marks it as the certificate of an authority.
     let kinds = ["", " -addext basicConstraints=critical,CA:FALSE", " -addext extendedKeyUsage=serverAuth"];
     let mut servers = Vec::new();
@@ -144,7 +144,7 @@ async fn certificate_that_is_signed_by_itself_is_trusted_by_its_own_file() {
 }
 
 #[tokio::test]
-async fn name_and_time_of_a_certificate_that_is_signed_by_itself_are_checked() {
+async fn name_and_expiry_of_a_self_signed_certificate_are_checked() {
     let server = self_signed("-addext subjectAltName=DNS:redis.internal").await;
     let error = refusal(trusting(&server.tls_url(), &server)).await;
     assert!(error.contains("is not for the host in the URL") && error.contains("it is for redis.internal"), "{error}");
@@ -157,7 +157,7 @@ async fn name_and_time_of_a_certificate_that_is_signed_by_itself_are_checked() {
 }
 
 #[tokio::test]
-async fn certificate_with_a_name_in_its_cn_alone_is_refused_with_the_remedy() {
+async fn certificate_without_a_subject_alt_name_is_rejected_with_the_remedy() {
     let server = self_signed("").await;
     let url = server.tls_url().replace("127.0.0.1", "localhost");
     let error = refusal(trusting(&url, &server)).await;

@@ -53,7 +53,7 @@ async fn wait_until_free(server: &RedisServer) {
 }
 
 #[tokio::test]
-async fn locks_work_where_scripts_are_not_stored() {
+async fn locks_work_without_stored_scripts() {
     for refusal in REFUSALS {
         let nodes = Nodes::start_with(1, |_, builder| refusing(builder, refusal)).await;
         let (ours, theirs) = (builder(nodes.urls()).build().unwrap(), builder(nodes.urls()).build().unwrap());
@@ -95,7 +95,7 @@ async fn locks_work_where_scripts_are_not_stored() {
 }
 
 #[tokio::test]
-async fn locks_work_in_a_cluster_where_scripts_are_not_stored() {
+async fn locks_work_in_a_cluster_without_stored_scripts() {
     let cluster = Cluster::start_with(3, 0, |builder| builder.without_command("SCRIPT")).await;
     let manager = builder([cluster.url()]).build().unwrap();
     eventually(PATIENCE, "it is ready", async || manager.ready().await).await;
@@ -111,7 +111,7 @@ async fn locks_work_in_a_cluster_where_scripts_are_not_stored() {
 }
 
 #[tokio::test]
-async fn connection_that_can_run_no_script_acquires_no_lock() {
+async fn connection_without_scripts_acquires_no_lock() {
     for hidden in [&["EVALSHA", "EVAL"][..], &["SCRIPT", "EVAL"], &["SCRIPT", "EVALSHA", "EVAL"]] {
         let hide = |builder, command: &&str| Builder::without_command(builder, command);
         let server = hidden.iter().fold(RedisServer::builder(), hide).start().await;
@@ -127,7 +127,7 @@ async fn connection_that_can_run_no_script_acquires_no_lock() {
 }
 
 #[tokio::test]
-async fn no_source_of_a_script_is_shown() {
+async fn script_source_never_appears_in_messages() {
     for hidden in [&["SCRIPT"][..], &["EVAL"], &["EVALSHA"], &["SCRIPT", "EVAL"], &["EVALSHA", "EVAL"]] {
         let hide = |builder, command: &&str| Builder::without_command(builder, command);
         let server = hidden.iter().fold(RedisServer::builder(), hide).start().await;
@@ -150,7 +150,7 @@ async fn no_source_of_a_script_is_shown() {
 }
 
 #[tokio::test]
-async fn scripts_are_stored_again_once_the_user_may_do_that() {
+async fn scripts_are_stored_again_after_the_permission_is_granted() {
     let nodes = Nodes::start_with(1, |_, builder| refusing(builder, "-script")).await;
     let manager = builder(nodes.urls()).build().unwrap();
     manager.acquire("order:7").await.unwrap().release().await.unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const KEY: &str = "order:7";
 
 #[tokio::test]
-async fn a_waiting_call_gets_a_released_lock_with_a_fresh_lease() {
+async fn waiter_gets_a_released_lock_with_a_fresh_lease() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -37,7 +37,7 @@ async fn a_waiting_call_gets_a_released_lock_with_a_fresh_lease() {
 }
 
 #[tokio::test]
-async fn a_waiting_call_gets_the_lock_of_a_holder_that_crashed() {
+async fn waiter_gets_the_lock_of_a_crashed_holder() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     for node in nodes.iter() {
@@ -50,7 +50,7 @@ async fn a_waiting_call_gets_the_lock_of_a_holder_that_crashed() {
 }
 
 #[tokio::test]
-async fn a_wait_neither_returns_at_once_nor_sleeps_after_its_last_try() {
+async fn timed_out_wait_lasts_exactly_its_limit() {
     // Defect 7.
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
@@ -88,7 +88,7 @@ async fn no_wait_is_one_try() {
 }
 
 #[tokio::test]
-async fn an_uncontended_lock_is_two_commands_on_each_node() {
+async fn uncontended_lock_takes_two_commands_per_node() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     wait_until_settings_are_left(&nodes).await;

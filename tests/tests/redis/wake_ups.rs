@@ -38,7 +38,7 @@ async fn drain(calls: Vec<crate::waiters::Waiting>) {
 }
 
 #[tokio::test]
-async fn both_protocols_wake_waiters_in_order() {
+async fn waiters_are_notified_in_order_over_both_protocols() {
     for size in [1, 3] {
         each_protocol(size, async |nodes| {
             let (holder, managers) = (manager(&nodes).await, managers(&nodes, 3).await);
@@ -53,7 +53,7 @@ async fn both_protocols_wake_waiters_in_order() {
 }
 
 #[tokio::test]
-async fn waiters_whose_connections_are_killed_are_served_all_the_same() {
+async fn waiters_with_killed_connections_are_served() {
     each_protocol(3, async |nodes| {
         let (holder, managers) = (manager(&nodes).await, managers(&nodes, 3).await);
         let held = acquired_everywhere(&holder, &nodes, KEY).await;
@@ -74,7 +74,7 @@ async fn waiters_whose_connections_are_killed_are_served_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_waiter_whose_connection_for_wake_ups_is_killed_again_and_again_is_served() {
+async fn waiter_with_repeatedly_killed_notification_connection_is_served() {
     // Defect 19. With RESP3, wake-ups and commands have one connection.
     each_protocol(1, async |nodes| {
         let (holder, waiter) = (manager(&nodes).await, manager(&nodes).await);
@@ -93,7 +93,7 @@ async fn a_waiter_whose_connection_for_wake_ups_is_killed_again_and_again_is_ser
 }
 
 #[tokio::test]
-async fn readers_whose_connections_for_wake_ups_are_killed_are_let_in_all_the_same() {
+async fn readers_with_killed_notification_connections_are_served() {
     // Redisson #3891. A node that takes an unreceived wake-up for a received one removes the readers from the queue.
     // If they do not ask again on a new connection, they wait for the end of the writer's lease.
     for size in SIZES {
@@ -117,7 +117,7 @@ async fn readers_whose_connections_for_wake_ups_are_killed_are_let_in_all_the_sa
 }
 
 #[tokio::test]
-async fn readers_find_out_by_asking_that_a_writer_has_gone_without_a_word() {
+async fn readers_detect_by_polling_a_writer_that_vanished_without_notification() {
     // No wake-up is sent at all: readers that rely on one, or on the end of the lease, would wait too long.
     for size in SIZES {
         each_protocol(size, async |nodes| {
@@ -161,7 +161,7 @@ async fn after_a_lost_grant(
 }
 
 #[tokio::test]
-async fn a_waiter_whose_grant_is_lost_with_its_connection_asks_at_once() {
+async fn waiter_that_lost_its_grant_with_its_connection_asks_at_once() {
     for size in [1, 3] {
         each_protocol(size, async |nodes| {
             let proxies = nodes.proxied().await;
@@ -181,7 +181,7 @@ async fn a_waiter_whose_grant_is_lost_with_its_connection_asks_at_once() {
 }
 
 #[tokio::test]
-async fn a_grant_that_never_arrives_is_found_by_asking() {
+async fn grant_without_notification_is_found_by_polling() {
     // The connection stays open without a message, an answer or an error.
     each_protocol(1, async |nodes| {
         let (holder, waiter) = (manager(&nodes).await, manager(&nodes).await);
@@ -201,7 +201,7 @@ async fn a_grant_that_never_arrives_is_found_by_asking() {
 }
 
 #[tokio::test]
-async fn what_is_said_of_a_token_that_is_gone_is_answered_by_a_release_unless_one_is_on_its_way() {
+async fn grant_for_a_dropped_token_triggers_one_release() {
     each_protocol(1, async |nodes| {
         let proxies = nodes.proxied().await;
         let (inspect, proxy) = (nodes[0].inspect(), &proxies[0]);
@@ -238,7 +238,7 @@ async fn what_is_said_of_a_token_that_is_gone_is_answered_by_a_release_unless_on
 }
 
 #[tokio::test]
-async fn waiters_without_wake_ups_ask_again_and_again() {
+async fn waiters_without_notifications_poll() {
     let rules = "resetchannels ~* +@all -subscribe -publish";
     for configure in PROTOCOLS {
         let user = |builder: Builder| configure(builder).password("x").user("alice", "w0nder", rules);
@@ -266,7 +266,7 @@ async fn contended(ours: &LockManager, theirs: &LockManager, nodes: &Nodes, key:
 }
 
 #[tokio::test]
-async fn a_manager_subscribes_once_and_only_when_it_waits() {
+async fn manager_subscribes_once_and_only_while_waiting() {
     // Defect 19: a pool of subscriptions with one for each waiter would be exhausted.
     each_protocol(1, async |nodes| {
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
@@ -281,7 +281,7 @@ async fn a_manager_subscribes_once_and_only_when_it_waits() {
 }
 
 #[tokio::test]
-async fn waiting_works_although_a_minority_is_down() {
+async fn waiting_works_with_a_frozen_minority() {
     let nodes = Nodes::start(3).await;
     let brief = || builder(nodes.urls()).node_timeout(crate::support::BRIEF);
     let managers = [connected(brief(), &nodes).await, connected(brief(), &nodes).await];

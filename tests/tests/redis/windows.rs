@@ -88,7 +88,7 @@ async fn ticks(manager: LockManager, key: String, first: Duration, offset: i64, 
 
 /// `REDLOCK_WINDOWS=1000` checks a thousand windows for each kind of ticks, in less than four minutes.
 #[tokio::test]
-async fn each_window_is_run_once_whenever_the_ticks_of_three_processes_come() {
+async fn each_window_runs_once_for_any_tick_times_of_three_processes() {
     let nodes = three_clocks().await;
     let mut managers = Vec::new();
     for _ in 0..3 {
@@ -117,7 +117,7 @@ async fn each_window_is_run_once_whenever_the_ticks_of_three_processes_come() {
 }
 
 #[tokio::test]
-async fn calls_of_the_same_moment_leave_the_window_to_one_of_them() {
+async fn simultaneous_calls_take_a_window_once() {
     let nodes = Nodes::start(3).await;
     let mut managers = Vec::new();
     for _ in 0..5 {
@@ -153,7 +153,7 @@ async fn calls_of_the_same_moment_leave_the_window_to_one_of_them() {
 }
 
 #[tokio::test]
-async fn a_window_that_is_given_back_is_run_elsewhere() {
+async fn reopened_window_is_run_by_another_process() {
     let nodes = Nodes::start(3).await;
     let [first, second] =
         [connected(builder(nodes.urls()), &nodes).await, connected(builder(nodes.urls()), &nodes).await];
@@ -178,7 +178,7 @@ async fn a_window_that_is_given_back_is_run_elsewhere() {
 }
 
 #[tokio::test]
-async fn no_window_is_taken_by_fewer_clocks_than_a_majority() {
+async fn window_needs_a_majority_of_clocks() {
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()), &nodes).await;
     nodes[1].freeze();

@@ -19,7 +19,7 @@ async fn send(locks: &LockManager, path: &str) -> (StatusCode, Option<u64>, Stri
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_fails_by_its_lock_alone_answers() {
+async fn lock_error_converts_into_a_response() {
     let locks = LockManager::in_memory();
     for (path, done) in [("/capture/7", "paid"), ("/cancel/7", "cancelled"), ("/refund/7", "paid back")] {
         assert_eq!(send(&locks, path).await, (StatusCode::OK, None, format!("order 7 is {done}")));
@@ -39,14 +39,14 @@ async fn a_handler_that_fails_by_its_lock_alone_answers() {
 }
 
 #[tokio::test]
-async fn a_handler_without_a_manager_is_to_be_mended() {
+async fn handler_without_a_manager_returns_internal_error() {
     let app = router(LockManager::in_memory());
     let response = app.oneshot(Request::post("/refund/7").body(Body::empty()).unwrap()).await.unwrap();
     assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_method_that_fails_by_its_lock_alone_has_a_status() {
+async fn lock_error_converts_into_a_status() {
     let app = App { locks: LockManager::in_memory() };
     let capture = || app.capture(tonic::Request::new(7));
     assert_eq!(capture().await.unwrap().into_inner(), "order 7 is paid");

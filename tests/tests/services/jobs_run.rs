@@ -14,7 +14,7 @@ fn runner() -> (LockManager, Store, Three) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_runs_once_for_each_input_at_a_time() {
+async fn job_runs_exclusively_per_input() {
     let (locks, store, _) = runner();
     let invoices = Invoices(store.clone());
     let run = |input: &str| locks.scope(invoices.run(input.to_owned(), 1));
@@ -29,7 +29,7 @@ async fn a_job_runs_once_for_each_input_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shards_run_beside_each_other() {
+async fn shards_run_concurrently() {
     let (_, store, runner) = runner();
     let runner = Arc::new(runner);
     let shard = |number| tokio::spawn(Arc::clone(&runner).shard(number, Wait::Forever));
@@ -44,7 +44,7 @@ async fn shards_run_beside_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_borrow_outlives_the_lock() {
+async fn returned_borrow_outlives_the_lock() {
     let (locks, _, mut runner) = runner();
     let slot = runner.slot(4).await.unwrap().unwrap();
     locks.try_acquire("shop:slots").await.unwrap().release().await.unwrap();
@@ -53,7 +53,7 @@ async fn a_borrow_outlives_the_lock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_month_is_archived_by_one() {
+async fn each_month_is_archived_exclusively() {
     let (_, store, runner) = runner();
     let month = |month, day| runner.archive((2024, month, day), 1);
     let (first, second, other) = tokio::join!(month(1, 1), month(1, 2), month(2, 1));
@@ -63,7 +63,7 @@ async fn a_month_is_archived_by_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn futures_wait_for_each_other_from_their_first_poll_on() {
+async fn futures_acquire_their_lock_at_the_first_poll() {
     let (locks, store, runner) = runner();
     let (first, second, empty) = (runner.later("a"), runner.later("a"), runner.later(""));
     locks.try_acquire("shop:a").await.unwrap().release().await.unwrap();
@@ -76,7 +76,7 @@ async fn futures_wait_for_each_other_from_their_first_poll_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_folder_is_swept_in_halves() {
+async fn recursive_sweep_handles_every_half() {
     let (locks, store, _) = runner();
     assert_eq!(jobs::sweep(&locks, &store, 0, 4).await.unwrap(), 4);
     let (first, second) = tokio::join!(jobs::sweep(&locks, &store, 0, 2), jobs::sweep(&locks, &store, 0, 2));
@@ -85,7 +85,7 @@ async fn a_folder_is_swept_in_halves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_missed_heartbeat_is_none() {
+async fn contended_heartbeat_returns_none() {
     let (locks, store, _) = runner();
     let beat = |process| locks.scope(jobs::heartbeat(&store, process));
     let (first, other) = tokio::join!(beat(1), beat(2));

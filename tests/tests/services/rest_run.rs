@@ -27,7 +27,7 @@ fn order(customer: &str, amount: u64) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_customer_at_a_time() {
+async fn orders_of_a_customer_are_created_one_by_one() {
     let app = app();
     for (second, peak, total) in [("a", 1, 12), ("b", 2, 17)] {
         let (first, second) = tokio::join!(
@@ -40,7 +40,7 @@ async fn one_customer_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lines_of_an_order_are_all_kept() {
+async fn concurrent_order_lines_are_all_stored() {
     let app = app();
     let line = |path| send(&app, "PUT", path, order("", 5));
     let added = tokio::join!(line("/orders/shop/7"), line("/orders/shop/7"), line("/orders/shop/7"));
@@ -53,7 +53,7 @@ async fn lines_of_an_order_are_all_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_taken_order_is_a_conflict() {
+async fn locked_order_returns_conflict() {
     let app = app();
     let guard = app.locks.acquire("shop:7").await.unwrap();
     let cancel = || send(&app, "DELETE", "/orders/shop/7", None);
@@ -65,7 +65,7 @@ async fn a_taken_order_is_a_conflict() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_may_answer_by_itself() {
+async fn contention_handler_answers_the_request() {
     let app = app();
     let list = || send(&app, "GET", "/orders?customer=a&from=2", None);
     let (first, second) = tokio::join!(list(), list());
@@ -76,7 +76,7 @@ async fn a_handler_may_answer_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prices_change_once_for_two_at_the_same_time() {
+async fn contended_reprice_is_skipped() {
     let app = app();
     let guard = app.locks.acquire("reprice").await.unwrap();
     let reprice = || send(&app, "POST", "/admin/reprice", None);
@@ -88,7 +88,7 @@ async fn prices_change_once_for_two_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn what_is_shut_down_is_unavailable() {
+async fn closed_manager_returns_service_unavailable() {
     let app = app();
     app.locks.shutdown().await;
     for (method, path) in [("GET", "/orders/shop/7"), ("GET", "/orders?customer=a"), ("POST", "/admin/reprice")] {

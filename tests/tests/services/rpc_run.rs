@@ -18,7 +18,7 @@ fn article(number: u32, count: u64) -> Article {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_that_is_stored_is_forgotten() {
+async fn concurrent_stores_lose_no_update() {
     let shelves = shelves();
     let put = |number, count| shelves.store(Request::new(article(number, count)));
     let (first, second) = tokio::join!(put(1, 2), put(1, 3));
@@ -33,7 +33,7 @@ async fn nothing_that_is_stored_is_forgotten() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_second_is_refused() {
+async fn second_concurrent_take_is_refused() {
     let shelves = shelves();
     shelves.replace(&article(1, 5)).await.unwrap();
     let take = || shelves.take(Request::new(article(1, 3)));
@@ -46,7 +46,7 @@ async fn who_takes_second_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_is_made_under_the_lock() {
+async fn stream_is_created_under_the_lock() {
     let shelves = shelves();
     let watch = || async {
         let stocks = shelves.watch(Request::new(article(1, 2))).await.unwrap().into_inner();
@@ -58,7 +58,7 @@ async fn a_stream_is_made_under_the_lock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_that_count_are_one_too_many() {
+async fn concurrent_counts_of_one_place_run_once() {
     let shelves = shelves();
     let count = |place: &str| shelves.count(Request::new(place.to_owned()));
     let (first, second, other) = tokio::join!(count("east"), count("east"), count("west"));
@@ -67,7 +67,7 @@ async fn two_that_count_are_one_too_many() {
 }
 
 #[tokio::test]
-async fn a_lock_error_is_a_status() {
+async fn lock_errors_map_to_status_codes() {
     let shelves = shelves();
     assert_eq!(shelves.health(Request::new(())).await.unwrap_err().code(), Code::Unavailable, "not installed");
     shelves.locks.scope(shelves.health(Request::new(()))).await.unwrap();

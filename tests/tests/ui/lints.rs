@@ -31,7 +31,7 @@ const UNAVOIDABLE: [(&str, bool, &str); 2] = [
 ];
 
 #[test]
-fn no_lint_fires_because_of_the_attribute() {
+fn attribute_causes_no_lints() {
     let cases = files();
     let found = lint(&cases);
     let said = |package: &str| found.get(package).cloned().unwrap_or_default();

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_two_processes_one_captures_an_order() {
+    async fn only_one_of_two_processes_captures_an_order() {
         let (redis, servers) = (RedisServer::start().await, TestServers::new(3));
         let [ours, theirs] = processes(&redis, &servers).await;
         let id = ours.orders.create(1999).await.unwrap().id;
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_order_that_somebody_else_pays_is_neither_paid_nor_changed() {
+    async fn order_with_a_held_lock_is_neither_captured_nor_changed() {
         let (redis, servers) = (RedisServer::start().await, TestServers::new(1));
         let [ours, theirs] = processes(&redis, &servers).await;
         let id = ours.orders.create(1999).await.unwrap().id;

@@ -65,7 +65,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn every_lock_error_has_its_answer() {
+    fn every_lock_error_maps_to_a_response() {
         let table = [
             (errors::contended("order:7", Some(Duration::from_secs(2))), 409, Some("2")),
             // `Retry-After` is at most 5 s, because most holders release long before their lease ends.

@@ -66,7 +66,7 @@ mod tests {
     use redlock_runtime::admin::InspectOptions;
 
     #[tokio::test]
-    async fn the_table_names_key_holder_and_waiters() -> Result<(), Box<dyn std::error::Error>> {
+    async fn table_shows_key_holder_and_waiters() -> Result<(), Box<dyn std::error::Error>> {
         let manager = LockManager::builder().label("shop").in_memory()?;
         let _guard = manager.acquire("order:7").await?;
         let mut board = Board::new("order:*", Sort::default());

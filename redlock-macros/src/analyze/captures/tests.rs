@@ -29,7 +29,7 @@ fn plan(signature: &str, in_options: &[&str], in_body: &[&str]) -> (String, Stri
 }
 
 #[test]
-fn arguments_are_planned() {
+fn captures_of_arguments_are_planned() {
     type Row<'a> = (&'a str, &'a [&'a str], &'a [&'a str], &'a str, &'a str);
     let table: &[Row<'_>] = &[
         ("fn f(&self, a: A, mut b: B)", &[], &["a", "b"], "&self,a:A,mutb:B", "self a b"),

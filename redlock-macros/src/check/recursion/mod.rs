@@ -61,7 +61,7 @@ fn objects(function: &Function, bindings: &[Binding]) -> Vec<(String, Object)> {
         let Pat::Ident(pattern) = &*argument.pat else { return None };
         let object = match pointee(&argument.ty) {
             Type::Path(ty) if ty.path.is_ident("Self") => Object::Other,
-            ty @ Type::Path(_) if can_stand_in_a_body(&ty.to_token_stream()) => {
+            ty @ Type::Path(_) if can_be_a_receiver_in_a_body(&ty.to_token_stream()) => {
                 Object::Of(without_lifetimes(ty.to_token_stream()))
             }
             _ => Object::Unknown,
@@ -72,7 +72,7 @@ fn objects(function: &Function, bindings: &[Binding]) -> Vec<(String, Object)> {
 }
 
 /// Returns `true` if a type of the signature can be written in a body, where no part may be open.
-fn can_stand_in_a_body(ty: &TokenStream) -> bool {
+fn can_be_a_receiver_in_a_body(ty: &TokenStream) -> bool {
     let is_open = |word: &Ident| word == "impl" || word == "for" || word == "_";
     !has(ty, &|rest| matches!(rest.first(), Some(TokenTree::Ident(word)) if is_open(word)))
 }

@@ -51,7 +51,7 @@ impl Scope {
             |end: &dyn Fn(&TokenTree) -> bool| after.get(..after.iter().position(end).unwrap_or(0)).unwrap_or_default();
         if is_word(token, "let") {
             let pattern = until(&|token| is_punct(token, '=') || is_punct(token, ';'));
-            let made = self.made_by(after.get(pattern.len() + 1..).unwrap_or_default());
+            let made = self.object_of_initializer(after.get(pattern.len() + 1..).unwrap_or_default());
             self.hide(pattern);
             let name = pattern.iter().find(|token| !is_word(token, "mut")).map(ToString::to_string);
             self.objects.extend(name.map(|name| (name, made)));
@@ -90,7 +90,7 @@ impl Scope {
     }
 
     /// Returns the object that a `let` is initialized with: `self`, `Arc::clone(&self)`, `Self::new()`.
-    fn made_by(&self, after: &[TokenTree]) -> Object {
+    fn object_of_initializer(&self, after: &[TokenTree]) -> Object {
         let end = after.iter().position(|token| is_punct(token, ';')).unwrap_or(0);
         match after.get(..end).unwrap_or_default() {
             [made, TokenTree::Group(_)] if is_word(made, "Self") => Object::Other,

@@ -35,7 +35,7 @@ fn result(key: &str, function: &str) -> Expected {
 }
 
 #[test]
-fn calls_that_wait_for_their_caller() {
+fn recursive_calls_with_the_same_key_are_found() {
     let table = [
         ("{id}", "async fn f(id: u64) { f(id).await }"),
         ("{id}", "async fn f(id: u64, n: u8) { if n > 0 { Box::pin(f(id, n - 1)).await } }"),
@@ -67,7 +67,7 @@ fn calls_that_wait_for_their_caller() {
 }
 
 #[test]
-fn calls_that_do_not_wait_for_their_caller() {
+fn calls_with_another_key_are_not_reported() {
     let table = [
         ("{id}", "async fn f(id: u64) { f(id - 1).await }"),
         ("{id}", "async fn f(id: u64) { let id = id - 1; f(id).await }"),
@@ -107,7 +107,7 @@ fn calls_that_do_not_wait_for_their_caller() {
 }
 
 #[test]
-fn calls_on_types_that_may_be_self() {
+fn recursive_calls_depend_on_the_receiver_type() {
     let table = [
         ("async fn f(&self, other: &Walker, id: u64) { other.f(self, id).await }", "Walker"),
         ("async fn f(&self, other: Arc<Tree<'a, T>>, id: u64) { other.f(other, id).await }", "Tree<'_,T>"),

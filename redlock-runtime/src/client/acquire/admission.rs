@@ -49,12 +49,12 @@ struct PermitAttempt<'t> {
 impl Call<'_> {
     /// Registers a waiting call for permits that other calls pass on. A call with `min_hold` neither passes a permit on
     /// nor gets one, and no permit overtakes it.
-    pub(super) fn place_in_line(&self) -> Option<PermitWait> {
+    pub(super) fn register_for_permit(&self) -> Option<PermitWait> {
         self.waits().then(|| self.local.wait_for_permit(&self.key, self.wanted, self.permits))
     }
 
     /// Waits for the future `ours`, or for a permit of another call.
-    pub(super) async fn unless_passed<T>(
+    pub(super) async fn race_passed_permit<T>(
         &self,
         place: &mut Option<PermitWait>,
         ours: impl Future<Output = T>,
@@ -119,12 +119,12 @@ impl Call<'_> {
                 return Err(AdmissionError::Failed(LockError::Closed));
             }
             // Ask the nodes, unless another call passes its permit on first.
-            let entering = match self.unless_passed(place, self.ask(stay, share.take())).await {
+            let entering = match self.race_passed_permit(place, self.ask(stay, share.take())).await {
                 PermitOutcome::Ours(entering) => entering,
                 PermitOutcome::Passed(passed) => return Ok(PermitOutcome::Passed(passed)),
             };
             let now = self.now();
-            self.ask_after_others(stay, entering, now);
+            self.notify_permit_holders(stay, entering, now);
             // The call is admitted.
             if entering == Entering::Admitted
                 && let Some(PendingPermit { permit, .. }) = stay.pending_permit.take()
@@ -138,26 +138,26 @@ impl Call<'_> {
                 Entering::Full { first_end } => stay.rest().or(Some(Rest { first_end, until: now.after(pause) })),
                 _ => None,
             });
-            self.may_stay(stay, entering, now)?;
+            self.check_wait_continues(stay, entering, now)?;
             // While it waits, its entries must not last longer than the admission lock.
             if let (Entering::Full { .. }, Some(PendingPermit { permit, .. })) = (entering, &stay.pending_permit) {
                 permit.acquisition().enter_briefly(stay.admission.acquisition());
             }
             // A writer goes first: wait for it as a reader, then ask at once.
             if entering == Entering::Behind {
-                self.give_way(stay)?;
-                match self.unless_passed(place, self.wait_as_reader(stay)).await {
+                self.release_permits_for_writer(stay)?;
+                match self.race_passed_permit(place, self.wait_as_reader(stay)).await {
                     PermitOutcome::Ours(obtained) => share = Some(obtained?),
                     PermitOutcome::Passed(passed) => return Ok(PermitOutcome::Passed(passed)),
                 }
                 continue;
             }
             // Keep the admission lock, and wait until a permit is given back or the pause is over.
-            if !self.keep_admission(stay.admission).await {
+            if !self.extend_admission_if_needed(stay.admission).await {
                 return Err(AdmissionError::TurnLost);
             }
             let until = self.rests_until(stay, now.after(pause));
-            match self.unless_passed(place, stay.admission.acquisition().until_freed(until)).await {
+            match self.race_passed_permit(place, stay.admission.acquisition().wait_until_permit_freed(until)).await {
                 PermitOutcome::Ours(()) => stay.set_rest(None),
                 PermitOutcome::Passed(passed) => return Ok(PermitOutcome::Passed(passed)),
             }
@@ -171,11 +171,11 @@ impl Call<'_> {
     /// The error of the extension, if the call waits for it.
     async fn extend_claims(&self, permit: LocalOwner) -> Result<LocalOwner, AdmissionError> {
         let acquisition = permit.acquisition();
-        match acquisition.stands_on_claims() {
+        match acquisition.depends_on_claims() {
             true if self.wanted.is_kept => {
                 let left = self.left().filter(|_| self.waits()).unwrap_or(Duration::MAX);
                 let extended = timeout(left, acquisition.extend()).await;
-                extended.unwrap_or_else(|_| Err(self.timed_out_by(None))).map_err(AdmissionError::Failed)?;
+                extended.unwrap_or_else(|_| Err(self.timeout_error(None))).map_err(AdmissionError::Failed)?;
             }
             true => acquisition.extend_claims(),
             false => {}
@@ -211,14 +211,14 @@ impl Call<'_> {
 
     /// Notifies the permit holders if this process, with any of its calls, has found all permits taken for a while. A
     /// command from a cut connection may have made a permit without a holder.
-    fn ask_after_others(&self, stay: &PermitAttempt<'_>, entering: Entering, now: Instant) {
+    fn notify_permit_holders(&self, stay: &PermitAttempt<'_>, entering: Entering, now: Instant) {
         let full = &self.shared().full_keys;
         match (entering, full.noted_at(&self.key, now)) {
             (Entering::Full { .. }, None) => full.note(&self.key, now),
             (Entering::Full { .. }, Some(since)) if POLL <= now.since(since) => {
                 full.note(&self.key, now);
                 if let Some(PendingPermit { permit, .. }) = &stay.pending_permit {
-                    permit.acquisition().ask_after_others();
+                    permit.acquisition().notify_permit_holders();
                 }
             }
             (Entering::Admitted, Some(_)) => full.note_until(&self.key, now),
@@ -230,21 +230,26 @@ impl Call<'_> {
     ///
     /// # Errors
     /// The reason that the call stops waiting.
-    fn may_stay(&self, stay: &mut PermitAttempt<'_>, entering: Entering, now: Instant) -> Result<(), AdmissionError> {
+    fn check_wait_continues(
+        &self,
+        stay: &mut PermitAttempt<'_>,
+        entering: Entering,
+        now: Instant,
+    ) -> Result<(), AdmissionError> {
         if entering == Entering::Unanswered {
             let since = *stay.silent_since.get_or_insert(now);
             let Some(PendingPermit { permit, .. }) = &stay.pending_permit else { return Ok(()) };
-            return self.may_ask_again(permit.acquisition(), now.since(since), now);
+            return self.check_retry_after_silence(permit.acquisition(), now.since(since), now);
         }
         stay.silent_since = stay.silent_since.filter(|_| !self.waits());
         self.may_rest(stay.rest().and_then(|rest| rest.first_end), now)
     }
 
     /// Releases the permits of some nodes, for a writer that holds the lock or waits for it with an earlier token.
-    fn give_way(&self, stay: &mut PermitAttempt<'_>) -> Result<(), AdmissionError> {
+    fn release_permits_for_writer(&self, stay: &mut PermitAttempt<'_>) -> Result<(), AdmissionError> {
         // This process may hold the lock itself, idle.
         self.local.end_idle(self.key.name());
-        self.does_not_wait_behind_its_callers(&mut stay.is_told).map_err(AdmissionError::Failed)?;
+        self.check_not_queued_behind_callers(&mut stay.is_told).map_err(AdmissionError::Failed)?;
         if let Some(PendingPermit { permit, .. }) = &mut stay.pending_permit
             && self.shared().rules.apply(Rule::PermitsGiveWay)
         {
@@ -261,10 +266,10 @@ impl Call<'_> {
     /// # Errors
     /// The loss of the admission lock, or the reason that the call stops waiting.
     async fn wait_as_reader(&self, stay: &mut PermitAttempt<'_>) -> Result<LocalOwner, AdmissionError> {
-        let reader = self.as_reader();
+        let reader = self.to_shared_call();
         let mut obtaining = pin!(reader.obtain());
         loop {
-            if !self.keep_admission(stay.admission).await {
+            if !self.extend_admission_if_needed(stay.admission).await {
                 return Err(AdmissionError::TurnLost);
             }
             if let Ok(obtained) = timeout(self.question_pause(), obtaining.as_mut()).await {
@@ -272,7 +277,7 @@ impl Call<'_> {
             }
             // This process may hold the lock idle, without a call.
             self.local.end_idle(self.key.name());
-            self.does_not_wait_behind_its_callers(&mut stay.is_told).map_err(AdmissionError::Failed)?;
+            self.check_not_queued_behind_callers(&mut stay.is_told).map_err(AdmissionError::Failed)?;
         }
     }
 
@@ -293,11 +298,16 @@ impl Call<'_> {
     ///
     /// # Errors
     /// The reason that the call stops waiting.
-    fn may_ask_again(&self, permit: &Acquisition, silence: Duration, now: Instant) -> Result<(), AdmissionError> {
+    fn check_retry_after_silence(
+        &self,
+        permit: &Acquisition,
+        silence: Duration,
+        now: Instant,
+    ) -> Result<(), AdmissionError> {
         let (limit, waits) = (self.limit(), self.waits());
         let is_over = waits && limit.is_some_and(|limit| limit <= now);
         if is_over && permit.is_heard() {
-            Err(AdmissionError::Failed(self.timed_out_by(None)))
+            Err(AdmissionError::Failed(self.timeout_error(None)))
         } else if is_over || silence >= LONGEST_SILENCE && (limit.is_some() || permit.is_refused()) {
             Err(AdmissionError::Failed(permit.failure()))
         } else {
@@ -312,13 +322,13 @@ impl Call<'_> {
     fn may_rest(&self, first_end: Option<Instant>, now: Instant) -> Result<(), AdmissionError> {
         match self.limit() {
             _ if !self.waits() => Err(AdmissionError::Failed(self.full(first_end.map(|end| end.since(now))))),
-            Some(limit) if limit <= now => Err(AdmissionError::Failed(self.timed_out_by(None))),
+            Some(limit) if limit <= now => Err(AdmissionError::Failed(self.timeout_error(None))),
             _ => Ok(()),
         }
     }
 
     /// Extends the admission lock if necessary. Returns `true` if the process still owns it.
-    async fn keep_admission(&self, admission: &LocalOwner) -> bool {
+    async fn extend_admission_if_needed(&self, admission: &LocalOwner) -> bool {
         let acquisition = admission.acquisition();
         if acquisition.lease_left().is_none_or(|left| left < turn(self.wanted.ttl) * 2 / 3) {
             // The remaining lease shows too few answers, and the time limit shows the end of the call.
@@ -326,7 +336,7 @@ impl Call<'_> {
             // The wait is shorter than for other extensions, so that the call notices its own end, such as a shutdown.
             let _ = timeout(left.min(acquisition.node_timeout()), acquisition.extend()).await;
         }
-        !admission.has_ended() && acquisition.stands_there()
+        !admission.has_ended() && acquisition.is_provably_held()
     }
 }
 
@@ -365,7 +375,7 @@ mod tests {
 
     /// The node grants the admission lock at once, and is away for most of a second when it is asked for the permit.
     #[tokio::test(start_paused = true)]
-    async fn permit_call_that_does_not_wait_asks_for_the_permit_again_after_failures() {
+    async fn permit_try_without_wait_retries_after_node_failures() {
         let begun = Instant::now();
         let node = HookedNode::new(Clock::tokio(), move |command| {
             let is_away = begun.elapsed() < LONGEST_SILENCE * 9 / 10;

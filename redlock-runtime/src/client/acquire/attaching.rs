@@ -31,11 +31,11 @@ pub(crate) async fn attach(
         Ok(call) => call,
         Err(error) => return asked.refuse(error),
     };
-    let outcome = if spans::calls_are_wanted() {
+    let outcome = if spans::calls_enabled() {
         Box::pin(call.in_span(call.attach(detached))).await
     } else {
         let outcome = call.attach(detached).await;
-        call.tell_failure(&outcome);
+        call.log_failure(&outcome);
         outcome
     };
     call.is_answered(asked, &outcome);
@@ -56,12 +56,12 @@ impl Call<'_> {
 
     /// Enters the local queue, and adopts the lock that was left under another token.
     async fn adopt(&self, detached: &DetachedLock) -> Result<LocalOwner, LockError> {
-        self.may_start().await?;
+        self.wait_until_started().await?;
         let mut turn = self.enter().await?;
         let other = Some(Box::new(*detached.token()));
         let subject = Subject { other, ..Subject::of(&self.parts, self.shared().new_token()) };
         let acquisition = Acquisition::new(self.shared(), subject, self.wanted.ttl, self.now());
-        turn.change(acquisition).map_err(|Superseded| self.taken_here())?;
+        turn.change(acquisition).map_err(|Superseded| self.contended_locally())?;
         turn.acquisition().resume(self.wanted);
         turn.acquisition().adopt().await.map_err(not_attached)?;
         Ok(turn)

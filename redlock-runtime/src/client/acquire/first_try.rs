@@ -22,9 +22,9 @@ impl Call<'_> {
     /// Returns `true` if the call begins with a try instead of the queues. A shared lock needs a script in either case,
     /// so a try saves only the wake-up channel, if that is not open yet. For several keys, it avoids blocking other
     /// calls.
-    pub(super) fn tries_at_once(&self, now: Instant) -> bool {
+    pub(super) fn should_try_at_once(&self, now: Instant) -> bool {
         if self.stands_beside() {
-            let is_first = !self.shared().is_listening() || self.shares_with_a_caller().is_some();
+            let is_first = !self.shared().is_listening() || self.compatible_calling_frame().is_some();
             return !self.waits() || is_first || self.wants_several();
         }
         self.shared().hot_keys.may_try_at_once(&self.key, self.waits(), now)
@@ -36,8 +36,8 @@ impl Call<'_> {
         if !self.waits() {
             return self.try_until_answered(turn).await;
         }
-        if let Some(frame) = self.shares_with_a_caller() {
-            return self.try_beside(turn, &frame).await;
+        if let Some(frame) = self.compatible_calling_frame() {
+            return self.try_beside_caller(turn, &frame).await;
         }
         // Try at the nodes. A call for a admission lock sends its permit request right behind.
         let comes_late = self.comes_late();
@@ -45,10 +45,10 @@ impl Call<'_> {
         if self.wants_several() {
             (turn, verdict) = self.try_for_several(turn, now).await?;
         } else {
-            let ahead = self.permit_behind_admission().map(Self::look_ahead);
+            let ahead = self.permit_call_of_admission().map(Self::prepare_early_request);
             turn.acquisition().send_try(now);
             if let Some(pending_permit) = ahead {
-                pending_permit.ask_behind(&turn);
+                pending_permit.send_after_admission(&turn);
             }
             verdict = turn.acquisition().tried(self.patience()).await;
         }
@@ -57,13 +57,13 @@ impl Call<'_> {
             return Ok(turn);
         }
         // A refusal of the permit request follows right behind a refusal of the admission lock.
-        if let Some(permit) = self.permit_behind_admission() {
-            permit.hear_refusals(&turn, self.patience()).await;
+        if let Some(permit) = self.permit_call_of_admission() {
+            permit.wait_for_refusal_replies(&turn, self.patience()).await;
         }
         match verdict {
             _ if self.has_time() => {
-                if self.permit_behind_admission().is_some() {
-                    self.ask_no_more(&mut turn)?;
+                if self.permit_call_of_admission().is_some() {
+                    self.abandon_early_request(&mut turn)?;
                 }
                 self.wait(turn).await
             }
@@ -74,7 +74,7 @@ impl Call<'_> {
             Verdict::Reached | Verdict::OutOfReach | Verdict::Open
                 if comes_late && turn.acquisition().lacks_answers() =>
             {
-                Err(AcquireError::Failed(self.timed_out_by(None)))
+                Err(AcquireError::Failed(self.timeout_error(None)))
             }
             Verdict::Reached | Verdict::OutOfReach | Verdict::Open => {
                 Err(AcquireError::Failed(turn.acquisition().failure()))
@@ -91,7 +91,7 @@ impl Call<'_> {
     /// some of the keys lately. In that case, competing calls would split the votes of the nodes.
     async fn try_for_several(&self, turn: LocalOwner, now: Instant) -> Result<(LocalOwner, Verdict), AcquireError> {
         let (hot_keys, alone) = (&self.shared().hot_keys, self.parts.iter().filter_map(Part::alone));
-        let verdict = if hot_keys.asks_one_first(alone, now) {
+        let verdict = if hot_keys.should_ask_one_node_first(alone, now) {
             turn.acquisition().try_one_first(self.patience()).await
         } else {
             self.try_at_all(&turn).await
@@ -153,7 +153,7 @@ impl Call<'_> {
                     self.way.goes(Path::Fast);
                     return Ok(turn);
                 }
-                Verdict::Contended => return self.found_taken(turn).await,
+                Verdict::Contended => return self.handle_taken_lock(turn).await,
                 Verdict::OutOfReach | Verdict::Open => {}
             }
             if limit.since(self.now()) <= AFTER_FAILURE {
@@ -171,7 +171,7 @@ impl Call<'_> {
 
     /// Handles a taken lock. If locks linger, it may be idle: its manager then releases it on request, or reports that
     /// a body runs. Without a report, the process is silent, or its library does not know the question.
-    async fn found_taken(&self, mut turn: LocalOwner) -> Result<LocalOwner, AcquireError> {
+    async fn handle_taken_lock(&self, mut turn: LocalOwner) -> Result<LocalOwner, AcquireError> {
         let taken = self.taken(turn.acquisition()).await;
         let may_be_idle = self.local.lingers() && taken.is_contended();
         if !may_be_idle || !self.shared().rules.apply(Rule::WhoDoesNotWaitAsks) {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn all_nodes_are_asked_at_once_where_nobody_was_met() {
+    async fn uncontended_keys_are_tried_at_all_nodes_at_once() {
         for taken_at in [0, 1] {
             let scene = Scene::taken_at(taken_at).await;
             for _ in 0..2 {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_node_is_asked_first_where_others_were_met_and_all_now_and_then() {
+    async fn contended_keys_are_tried_at_one_node_first_and_sometimes_at_all() {
         let mut scene = Scene::taken_at(3).await;
         let (is_had, asked) = scene.call().await;
         assert!(!is_had && asked.starts_with("012000012"), "{asked}");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_wants_several_keys_tries_some_times_before_it_stands_in_their_queues() {
+    async fn call_for_several_keys_retries_before_it_joins_the_queues() {
         let manager = LockManager::in_memory();
         let held = manager.acquire(LockRequest::all(["a", "b"])).await.unwrap();
         let request = LockRequest::all(["b", "c"]).wait(Duration::from_secs(5));

@@ -68,21 +68,21 @@ impl Call<'_> {
     /// - [`LockError::Configuration`] if it wants a fencing number that the caller does not have.
     /// - [`LockError::Lost`] if the caller has lost the lock.
     /// - The errors of a wait for another call that has a view.
-    pub(super) async fn enter_the_callers(&self) -> Result<Option<AcquiredLock>, LockError> {
+    pub(super) async fn enter_enclosing_lock(&self) -> Result<Option<AcquiredLock>, LockError> {
         let Some(enclosing) = self.covering()? else {
-            self.does_not_wait_for_itself()?;
-            return self.keeps_the_order().map(|()| None);
+            self.check_no_self_wait()?;
+            return self.check_lock_order().map(|()| None);
         };
-        let fencing_token = self.number_of(&enclosing)?;
-        if self.hold.min_hold.is_some() && enclosing.acquisition().stands_on_claims() {
+        let fencing_token = self.nested_fencing_token(&enclosing)?;
+        if self.hold.min_hold.is_some() && enclosing.acquisition().depends_on_claims() {
             // A key that has to stay taken after the call needs leases.
             Box::pin(enclosing.acquisition().extend()).await?;
         }
         match ReentrantEntry::try_enter(enclosing, self.place, self.hold.max_hold, self.begun) {
             Ok(view) => Ok(Some(self.hold_view(view, fencing_token))),
             // Boxed, so that the futures of other calls stay small.
-            Err(enclosing) if self.waits() => Box::pin(self.enter_behind(&enclosing)).await.map(Some),
-            Err(_) => Err(self.taken_here()),
+            Err(enclosing) if self.waits() => Box::pin(self.enter_after_other_views(&enclosing)).await.map(Some),
+            Err(_) => Err(self.contended_locally()),
         }
     }
 
@@ -91,7 +91,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// The errors of [`wait_for_views`](Self::wait_for_views).
-    async fn enter_behind(&self, enclosing: &BodyHold) -> Result<AcquiredLock, LockError> {
+    async fn enter_after_other_views(&self, enclosing: &BodyHold) -> Result<AcquiredLock, LockError> {
         let mut entering = pin!(self.wait_for_views(enclosing));
         if let Ok(entered) = timeout(LONG_WAIT, entering.as_mut()).await {
             return entered;
@@ -118,10 +118,10 @@ impl Call<'_> {
             });
             match timeout(lease.min(left), entered).await {
                 Ok(Some(view)) if enclosing.is_held() => {
-                    let fencing_token = self.number_of(enclosing)?;
+                    let fencing_token = self.nested_fencing_token(enclosing)?;
                     return Ok(self.hold_view(view, fencing_token));
                 }
-                Err(_) if left <= lease => return Err(self.timed_out_by(None)),
+                Err(_) if left <= lease => return Err(self.timeout_error(None)),
                 // The lease was extended in the meantime.
                 Err(_) if enclosing.is_held() => {}
                 _ => return Err(enclosing.loss()),
@@ -172,7 +172,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::Configuration`] if the enclosing call is not fenced.
-    fn number_of(&self, enclosing: &BodyHold) -> Result<Option<FencingToken>, LockError> {
+    fn nested_fencing_token(&self, enclosing: &BodyHold) -> Result<Option<FencingToken>, LockError> {
         if !self.wanted.is_fenced {
             return Ok(None);
         }
@@ -205,9 +205,9 @@ impl Call<'_> {
     /// Checks that the call would not wait for its own callers.
     ///
     /// # Errors
-    /// The errors of [`caller_that_may_end`](Self::caller_that_may_end).
-    fn does_not_wait_for_itself(&self) -> Result<(), LockError> {
-        if let Some(held) = self.caller_that_may_end()? {
+    /// The errors of [`releasable_caller_lock`](Self::releasable_caller_lock).
+    fn check_no_self_wait(&self) -> Result<(), LockError> {
+        if let Some(held) = self.releasable_caller_lock()? {
             let shared = self.shared();
             events::deadlock(shared.told(&self.key), held.told(shared.policy.redaction));
         }
@@ -218,7 +218,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::WouldDeadlock`] if a caller cannot release such a lock: the call would wait for itself.
-    pub(super) fn caller_that_may_end(&self) -> Result<Option<HeldLock>, LockError> {
+    pub(super) fn releasable_caller_lock(&self) -> Result<Option<HeldLock>, LockError> {
         let mut may_end = None;
         if !self.waits() {
             return Ok(may_end);
@@ -234,7 +234,7 @@ impl Call<'_> {
     }
 
     /// Returns a calling body with a common name in compatible classes.
-    pub(super) fn shares_with_a_caller(&self) -> Option<Frame> {
+    pub(super) fn compatible_calling_frame(&self) -> Option<Frame> {
         let goes_together = |frame: &Frame| self.parts.conflict_with(&frame.tenure.parts()).is_none();
         frames_of(&self.parts).find(|frame| goes_together(frame) && self.beside(frame).is_some())
     }
@@ -246,14 +246,14 @@ impl Call<'_> {
     /// # Errors
     /// [`LockError::WouldDeadlock`] if the call would wait for itself, unless the caller may release its lock
     /// meanwhile.
-    pub(super) async fn try_beside(&self, turn: LocalOwner, frame: &Frame) -> Result<LocalOwner, AcquireError> {
+    pub(super) async fn try_beside_caller(&self, turn: LocalOwner, frame: &Frame) -> Result<LocalOwner, AcquireError> {
         let token = *turn.acquisition().token();
         let error = match self.try_until_answered(turn).await {
             Err(AcquireError::Failed(error)) if error.is_contended() => error,
             tried => return tried,
         };
         let Some(held) = self.beside(frame) else { return Err(AcquireError::Superseded) };
-        if !frame.shows_guard && Box::pin(self.has_somebody_between(frame, &token)).await {
+        if !frame.shows_guard && Box::pin(self.is_blocked_by_waiter(frame, &token)).await {
             return Err(AcquireError::Failed(LockError::WouldDeadlock { key: self.key.clone(), held: Box::new(held) }));
         }
         let shared = self.shared();
@@ -264,7 +264,7 @@ impl Call<'_> {
 
     /// Returns `true` if a waiter blocks the call, which was refused under `token`, at names that its caller has. The
     /// nodes are asked for these names alone, under another token, unless there are no other names.
-    async fn has_somebody_between(&self, frame: &Frame, token: &OwnerToken) -> bool {
+    async fn is_blocked_by_waiter(&self, frame: &Frame, token: &OwnerToken) -> bool {
         let held = frame.tenure.parts();
         let (common, own): (Vec<_>, Vec<_>) =
             self.parts.iter().cloned().partition(|part| held.class_of(part.name()).is_some());
@@ -280,7 +280,7 @@ impl Call<'_> {
         });
         let Some(parts) = Parts::of(common.into_iter().chain(unknown)) else { return false };
         let wanted = Wanted { is_fenced: false, is_kept: false, linger: Duration::ZERO, ..self.wanted };
-        let turn = self.local.enter_beside((&parts, parts.mode()), wanted, self.now());
+        let turn = self.local.enter_unqueued((&parts, parts.mode()), wanted, self.now());
         turn.acquisition().resume(wanted);
         matches!(self.try_until_answered(turn).await, Err(AcquireError::Failed(error)) if error.is_contended())
     }
@@ -288,7 +288,7 @@ impl Call<'_> {
     /// Returns the lock of a calling body that conflicts with the call, with the reason.
     fn conflict(&self, frame: &Frame) -> Option<HeldLock> {
         let part = self.parts.conflict_with(&frame.tenure.parts())?;
-        self.in_the_way(frame, part)
+        self.lock_blocking_part(frame, part)
     }
 
     /// Returns the lock of a calling body that would block the call if a waiter came in between. The classes of the
@@ -296,14 +296,14 @@ impl Call<'_> {
     pub(super) fn beside(&self, frame: &Frame) -> Option<HeldLock> {
         let held = frame.tenure.parts();
         let part = self.parts.iter().find(|part| held.class_of(part.name()).is_some())?;
-        self.in_the_way(frame, part)
+        self.lock_blocking_part(frame, part)
     }
 
     /// Returns the lock of a body that blocks one `part` of the call, if the call had to wait.
-    fn in_the_way(&self, Frame { tenure, .. }: &Frame, part: &Part) -> Option<HeldLock> {
+    fn lock_blocking_part(&self, Frame { tenure, .. }: &Frame, part: &Part) -> Option<HeldLock> {
         let why = if tenure.shared().id == self.shared().id {
             self.why(tenure.parts().class_of(part.name())?, part.class)
-        } else if tenure.shared().has_the_nodes_of(self.shared()) {
+        } else if tenure.shared().has_same_servers(self.shared()) {
             Why::OtherManager
         } else {
             return None;

@@ -1,7 +1,7 @@
 //! Tracing and metrics of an acquisition.
 
 use super::metrics::{AcquireMetrics, failure};
-use super::path::{named, tell_no_quorum};
+use super::path::{log_no_quorum, named};
 use super::{AcquiredLock, Call};
 use crate::client::acquisition::Acquisition;
 #[cfg(feature = "testing")]
@@ -72,7 +72,7 @@ impl Call<'_> {
         run: impl Future<Output = Result<AcquiredLock, LockError>>,
     ) -> Result<AcquiredLock, LockError> {
         // The span of the held lock is a sibling of this one. As a child, it would keep this span open.
-        self.way.is_within(Span::current().id());
+        self.way.set_outer_span(Span::current().id());
         let span = spans::acquire(self.named(), self.wanted.ttl);
         async {
             let mut run = pin!(run);
@@ -86,7 +86,7 @@ impl Call<'_> {
             spans::acquired(&span, self.outcome_name(&outcome), path, self.way.rank());
             match &outcome {
                 Ok(obtained) => events::acquired(self.named(), obtained.acquisition().token(), path, self.waited()),
-                Err(_) => self.tell_failure(&outcome),
+                Err(_) => self.log_failure(&outcome),
             }
             outcome
         }
@@ -103,7 +103,7 @@ impl Call<'_> {
     pub(super) fn hold_span(&self, acquisition: &Acquisition, number: Option<FencingToken>) -> Option<Span> {
         let (token, number) = (acquisition.token(), number.map(FencingToken::as_u64));
         let span = || spans::hold(self.way.outer(), self.named(), token, number);
-        spans::are_wanted().then(span).filter(|span| !span.is_disabled())
+        spans::spans_enabled().then(span).filter(|span| !span.is_disabled())
     }
 
     fn waited(&self) -> Duration {
@@ -120,14 +120,14 @@ impl Call<'_> {
     }
 
     /// Logs the failure of the call, if it has failed.
-    pub(super) fn tell_failure(&self, outcome: &Result<AcquiredLock, LockError>) {
+    pub(super) fn log_failure(&self, outcome: &Result<AcquiredLock, LockError>) {
         match outcome {
             Ok(_) => {}
             // The caller of the window logs this outcome.
             Err(error) if self.is_of_window() && failure(error, true) == Failure::Contended => {}
             Err(LockError::Contended { .. } | LockError::TooManyWaiting { .. }) => events::skipped(self.named()),
             Err(LockError::TimedOut { waited, .. }) => events::timed_out(self.named(), *waited),
-            Err(error) => tell_no_quorum(self.shared(), self.named(), error),
+            Err(error) => log_no_quorum(self.shared(), self.named(), error),
         }
     }
 

@@ -13,7 +13,7 @@ impl Call<'_> {
     /// # Errors
     /// [`LockError::WouldDeadlock`] if other calls have acquired these locks in another order, and the manager denies
     /// that.
-    pub(super) fn keeps_the_order(&self) -> Result<(), LockError> {
+    pub(super) fn check_lock_order(&self) -> Result<(), LockError> {
         let check = self.shared().policy.order_check;
         // A call that does not wait cannot block other calls.
         if check == OrderCheck::Off || !self.has_ordered_lock || !self.waits() {

@@ -30,12 +30,12 @@ impl AcquirePath {
         self.path.store(path as u8, Ordering::Relaxed);
     }
 
-    pub(super) fn stands_behind(&self, others: usize) {
+    pub(super) fn set_queue_rank(&self, others: usize) {
         self.rank.store(u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1), Ordering::Relaxed);
     }
 
     /// Records the span in which the call was made.
-    pub(super) fn is_within(&self, outer: Option<Id>) {
+    pub(super) fn set_outer_span(&self, outer: Option<Id>) {
         if let Some(outer) = outer {
             // Each call is made once.
             let _ = self.outer.set(outer);
@@ -72,7 +72,7 @@ pub(crate) fn named<'k>(
 }
 
 /// Logs a lack of quorum if `error` is one, unless it was logged a moment ago.
-pub(crate) fn tell_no_quorum(shared: &Shared, lock: Named<'_>, error: &LockError) {
+pub(crate) fn log_no_quorum(shared: &Shared, lock: Named<'_>, error: &LockError) {
     let (LockError::NoQuorum { causes, .. } | LockError::Refused { causes, .. }) = error else { return };
     if let Some(times) = shared.without_quorum.times(shared.clock.now(), QUIET) {
         let causes: Vec<_> = causes.iter().map(ToString::to_string).collect();

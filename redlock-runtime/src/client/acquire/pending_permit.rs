@@ -37,7 +37,7 @@ impl Call<'_> {
         let (ttl, permits) = (self.wanted.ttl, self.permits);
         let left =
             admission.acquisition().companion::<PendingPermit>().filter(|pending_permit| pending_permit.ttl == ttl);
-        let Some(mut pending_permit) = left else { return self.new_entrant() };
+        let Some(mut pending_permit) = left else { return self.new_pending_permit() };
         let now = self.now();
         let may_rest =
             self.waits() && permits == pending_permit.permits && self.limit().is_none_or(|limit| now < limit);
@@ -46,14 +46,15 @@ impl Call<'_> {
         pending_permit
     }
 
-    fn new_entrant(&self) -> PendingPermit {
-        let permit = self.local.enter_beside((&self.parts, self.mode), self.wanted, self.begun);
+    fn new_pending_permit(&self) -> PendingPermit {
+        let permit = self.local.enter_unqueued((&self.parts, self.mode), self.wanted, self.begun);
         PendingPermit { permit, ttl: self.wanted.ttl, permits: self.permits, rest: None, is_asked: false }
     }
 
-    /// Prepares the request for [`ask_behind`](PendingPermit::ask_behind), so that no work is left between the two sends.
-    pub(super) fn look_ahead(&self) -> PendingPermit {
-        let pending_permit = PendingPermit { is_asked: true, ..self.new_entrant() };
+    /// Prepares the request for [`send_after_admission`](PendingPermit::send_after_admission), so that no work is left between the two
+    /// sends.
+    pub(super) fn prepare_early_request(&self) -> PendingPermit {
+        let pending_permit = PendingPermit { is_asked: true, ..self.new_pending_permit() };
         pending_permit.permit.acquisition().resume(self.wanted);
         if self.waits() {
             self.shared().listen();
@@ -63,7 +64,7 @@ impl Call<'_> {
 
     /// Waits for the replies to the early permit request after the admission lock was refused. They arrive right after that
     /// refusal. A node that refuses commands would refuse a release as well, so it does not need one.
-    pub(super) async fn hear_refusals(&self, admission: &LocalOwner, patience: Duration) {
+    pub(super) async fn wait_for_refusal_replies(&self, admission: &LocalOwner, patience: Duration) {
         let admission = admission.acquisition();
         if admission.is_refused()
             && let Some(pending_permit) = admission.companion::<PendingPermit>()
@@ -71,14 +72,14 @@ impl Call<'_> {
             let (permit, _) = pending_permit.permit.shared();
             // It passes with the admission lock, even if this future is dropped.
             admission.accompany(pending_permit);
-            permit.until_answered(patience).await;
+            permit.wait_until_answered(patience).await;
         }
     }
 
     /// Gives up the early permit request, because the process does not own the admission lock yet. Other calls may own it,
     /// and the replies do not count them. The admission lock is requested with another token in the same place, so that late
     /// commands do not find their token.
-    pub(super) fn ask_no_more(&self, admission: &mut LocalOwner) -> Result<(), Superseded> {
+    pub(super) fn abandon_early_request(&self, admission: &mut LocalOwner) -> Result<(), Superseded> {
         if self.shared().rules.apply(Rule::AskedAheadEndsWithTheTry) {
             admission.change(admission.acquisition().again())?;
             admission.acquisition().resume(self.wanted);
@@ -90,7 +91,7 @@ impl Call<'_> {
 impl PendingPermit {
     /// Sends the permit request right behind the request for this `admission`, which saves a round trip if the
     /// admission lock is free.
-    pub(super) fn ask_behind(self, admission: &LocalOwner) {
+    pub(super) fn send_after_admission(self, admission: &LocalOwner) {
         self.permit.acquisition().ask_for_permit(admission.acquisition());
         admission.acquisition().accompany(self);
     }

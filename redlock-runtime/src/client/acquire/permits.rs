@@ -43,11 +43,11 @@ use std::time::Duration;
 impl Call<'_> {
     /// Acquires a permit.
     pub(super) async fn obtain_permit(&self) -> Result<LocalOwner, LockError> {
-        self.does_not_wait_for_permits_of_its_own()?;
+        self.check_callers_leave_permit()?;
         let (mut gate, begun) = (self.of_admission(), self.now());
-        let mut place = self.place_in_line();
+        let mut place = self.register_for_permit();
         loop {
-            let admission = match self.unless_passed(&mut place, self.obtain_admission(&mut gate, begun)).await {
+            let admission = match self.race_passed_permit(&mut place, self.obtain_admission(&mut gate, begun)).await {
                 PermitOutcome::Ours(admission) => admission?,
                 PermitOutcome::Passed(permit) => return Ok(permit),
             };
@@ -67,7 +67,7 @@ impl Call<'_> {
     ///
     /// # Errors
     /// [`LockError::WouldDeadlock`] if they hold all permits, and none of them can release one.
-    fn does_not_wait_for_permits_of_its_own(&self) -> Result<(), LockError> {
+    fn check_callers_leave_permit(&self) -> Result<(), LockError> {
         if !self.waits() {
             return Ok(());
         }
@@ -125,17 +125,17 @@ impl Call<'_> {
         let obtained = loop {
             match timeout(LONGEST_SILENCE, obtaining.as_mut()).await {
                 Ok(obtained) => break obtained,
-                Err(_) => self.does_not_wait_behind_its_callers(&mut is_told)?,
+                Err(_) => self.check_not_queued_behind_callers(&mut is_told)?,
             }
         };
-        obtained.map_err(|error| self.about_the_permit(error))
+        obtained.map_err(|error| self.to_permit_error(error))
     }
 
     /// Checks that the call does not wait behind a waiter for its own callers.
     ///
     /// # Errors
     /// [`LockError::WouldDeadlock`] if it does, unless its caller may release its lock meanwhile.
-    pub(super) fn does_not_wait_behind_its_callers(&self, is_told: &mut bool) -> Result<(), LockError> {
+    pub(super) fn check_not_queued_behind_callers(&self, is_told: &mut bool) -> Result<(), LockError> {
         if !self.waits() {
             return Ok(());
         }
@@ -154,13 +154,13 @@ impl Call<'_> {
     }
 
     /// Returns the call for the permit if this is the one for its admission lock.
-    pub(super) fn permit_behind_admission(&self) -> Option<&Self> {
+    pub(super) fn permit_call_of_admission(&self) -> Option<&Self> {
         self.permit.filter(|_| !self.mode.is_shared())
     }
 
     /// Returns the call for a share of the key, which waits for exclusive locks in the queues of the nodes. Its lease
     /// is short, because the share is held only until the nodes were asked for the permit.
-    pub(super) fn as_reader(&self) -> Call<'_> {
+    pub(super) fn to_shared_call(&self) -> Call<'_> {
         Call {
             parts: Parts::single(self.key.clone(), Mode::Shared),
             key: self.key.clone(),
@@ -201,12 +201,12 @@ impl Call<'_> {
     }
 
     /// Converts an error about the admission lock to one about the permit.
-    fn about_the_permit(&self, error: LockError) -> LockError {
+    fn to_permit_error(&self, error: LockError) -> LockError {
         let ours = || self.key.clone();
         match error {
             LockError::Contended { .. } => self.full(None),
             LockError::TimedOut { .. } if !self.waits() => self.full(None),
-            LockError::TimedOut { .. } => self.timed_out_by(None),
+            LockError::TimedOut { .. } => self.timeout_error(None),
             LockError::NoQuorum { needed, nodes, causes, .. } => {
                 LockError::NoQuorum { key: Some(ours()), needed, nodes, causes }
             }

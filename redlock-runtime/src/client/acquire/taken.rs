@@ -13,17 +13,17 @@ impl Call<'_> {
     pub(super) async fn taken(&self, acquisition: &Acquisition) -> LockError {
         match acquisition.find_occupant().await {
             Occupied::Data => acquisition.failure(),
-            Occupied::Lock { left } => self.contended(left, self.holder_here()),
+            Occupied::Lock { left } => self.contended(left, self.local_holder()),
         }
     }
 
     /// Returns another call of this process that holds one of the names.
-    fn holder_here(&self) -> Option<LockHolder> {
+    fn local_holder(&self) -> Option<LockHolder> {
         self.parts.iter().find_map(|part| self.local.acquisition(part.name())?.held_as())
     }
 
     /// Returns the error of a call that does not wait, if another call of this process has the key.
-    pub(super) fn taken_here(&self) -> LockError {
+    pub(super) fn contended_locally(&self) -> LockError {
         let first = self.local.acquisition(self.key.name());
         let left = first.as_ref().and_then(|first| first.taken_for());
         self.contended(left, first.and_then(|first| first.held_as()))
@@ -31,7 +31,7 @@ impl Call<'_> {
 
     /// Returns the error at the end of a wait in the queues with `acquisition`, after it has asked for the holder.
     pub(super) async fn timed_out(&self, acquisition: &Acquisition) -> LockError {
-        let error = self.timed_out_by(Some(acquisition));
+        let error = self.timeout_error(Some(acquisition));
         let LockError::TimedOut { key, waited, lease_left, .. } = error else { return error };
         let holder = acquisition.find_holder().await.map(|token| Box::new(self.holder_of(token)));
         LockError::TimedOut { key, waited, lease_left, holder }
@@ -45,15 +45,15 @@ impl Call<'_> {
 
     /// Returns the error at the end of a wait in the local queue. The head of the queue may have waited for silent
     /// servers.
-    pub(super) fn gave_up_in_line(&self) -> LockError {
+    pub(super) fn local_queue_timeout_error(&self) -> LockError {
         match self.local.acquisition(self.key.name()) {
             Some(first) if first.is_waiting() && !first.is_heard() => first.failure(),
-            first => self.timed_out_by(first.as_deref()),
+            first => self.timeout_error(first.as_deref()),
         }
     }
 
     /// Returns the error at the end of the wait, from the knowledge of `acquisition`.
-    pub(super) fn timed_out_by(&self, acquisition: Option<&Acquisition>) -> LockError {
+    pub(super) fn timeout_error(&self, acquisition: Option<&Acquisition>) -> LockError {
         let (key, waited) = (self.key.clone(), self.now().since(self.begun));
         let lease_left = acquisition.and_then(Acquisition::taken_for);
         LockError::TimedOut {

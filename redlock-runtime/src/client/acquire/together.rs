@@ -14,9 +14,9 @@ use crate::protocol::timing::LONGEST_SILENCE;
 impl Call<'_> {
     /// Acquires the lock together with other calls. The call joins the present holders, or waits for the result of
     /// another call. Otherwise it asks the nodes, and other calls wait for its result.
-    pub(super) async fn take_together(&self) -> Result<AcquiredLock, LockError> {
+    pub(super) async fn acquire_jointly(&self) -> Result<AcquiredLock, LockError> {
         // A call from a body that shares the lock must not wait for a call that may wait for that body.
-        let gathers = self.waits() && self.shares_with_a_caller().is_none();
+        let gathers = self.waits() && self.compatible_calling_frame().is_none();
         let turn = match self.local.enter_together(&self.key, self.wanted, gathers, self.now()) {
             Together::Joined(member) => return Ok(self.hold_joined(member)),
             Together::Asks(turn) => Some(turn),
@@ -45,11 +45,11 @@ impl Call<'_> {
     /// The error at the end of the wait, or if too many nodes refuse permanently. The token of the call itself decides
     /// about silent nodes.
     async fn gather(&self, mut place: ReaderWait) -> Result<News, LockError> {
-        self.begins_to_wait()?;
+        self.count_as_waiting()?;
         let longest = self.left().map_or(LONGEST_GATHERING, |left| LONGEST_GATHERING.min(left / 2));
-        let first = self.local.gathered_by(&self.key);
+        let first = self.local.gathering_acquisition(&self.key);
         let in_time = timeout(longest, &mut place).await;
-        let first = self.local.gathered_by(&self.key).or(first);
+        let first = self.local.gathering_acquisition(&self.key).or(first);
         let news = in_time.unwrap_or_else(|_| place.end(self.now()));
         match news {
             // The call may not have been polled for longer than the lock was kept for it.
@@ -61,10 +61,10 @@ impl Call<'_> {
             return Err(LockError::Closed);
         }
         let Some(first) = first else {
-            return if self.has_time() { Ok(news) } else { Err(self.timed_out_by(None)) };
+            return if self.has_time() { Ok(news) } else { Err(self.timeout_error(None)) };
         };
         // Its task may not have processed answers for a while.
-        first.look_for_answers();
+        first.process_arrived_replies();
         let is_refused = first.is_refused() && self.now().since(self.begun) >= LONGEST_SILENCE;
         match self.has_time() {
             true if !is_refused => Ok(news),

@@ -59,7 +59,7 @@ impl Acquisition {
                 state.take_in(self.shared.clock);
                 let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
                 if !candidate.extend(fence, now, |out| sender.send(out)) {
-                    return Err(self.lost_by(&state));
+                    return Err(self.loss_error(&state));
                 }
             }
             // The wait is divided into parts, because a shutdown of the manager does not wake this call.
@@ -83,7 +83,7 @@ impl Acquisition {
                     let is_valid = state.candidate.valid_until().is_some_and(|end| now < end);
                     return if is_valid { Ok(()) } else { Err(self.loss(&state, LossCause::Expired)) };
                 }
-                Extension::NotOurs => return Err(self.lost_by(&self.state())),
+                Extension::NotOurs => return Err(self.loss_error(&self.state())),
                 Extension::Unanswered if limit.since(self.now()) > AFTER_FAILURE && !self.shared.is_closed() => {
                     sleep(AFTER_FAILURE).await;
                 }

@@ -48,7 +48,7 @@ impl Acquisition {
             decision = self.fencing_round().await;
         }
         let (mut refused, mut split) = (0, 0);
-        while self.may_repeat(decision, &mut refused, &mut split) {
+        while self.count_round_and_may_repeat(decision, &mut refused, &mut split) {
             // Each refusal contains the number that the next ballot must exceed. A repeated refusal means that other calls share the
             // register. Without a random pause, they would refuse each other forever.
             if refused > 1 {
@@ -60,7 +60,7 @@ impl Acquisition {
     }
 
     /// Returns `true` if a further round may end in another `decision`. Counts the rounds that were refused and split so far.
-    fn may_repeat(&self, decision: FencingDecision, refused: &mut u32, split: &mut u32) -> bool {
+    fn count_round_and_may_repeat(&self, decision: FencingDecision, refused: &mut u32, split: &mut u32) -> bool {
         match decision {
             FencingDecision::Refused => *refused += 1,
             FencingDecision::Split if *split < MOST_SPLIT_ROUNDS => *split += 1,
@@ -98,7 +98,7 @@ impl Acquisition {
     /// Returns `true` if there may be a ballot that a quorum has not refused yet.
     fn is_in_reach(&self) -> bool {
         let (slots, ballots) = (self.subject.numbered_slots(), &self.shared.servers.ballots);
-        self.state().candidate.may_be_accepted_above(|largest| ballots.is_in_reach(&slots, largest))
+        self.state().candidate.can_accept_larger_ballot(|largest| ballots.is_in_reach(&slots, largest))
     }
 
     /// Returns the first token of the decision.

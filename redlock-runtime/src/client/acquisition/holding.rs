@@ -39,13 +39,13 @@ impl Acquisition {
     }
 
     /// Wakes the watchers of the lock, to check it again.
-    pub(crate) fn call_watchers(&self) {
+    pub(crate) fn wake_watchers(&self) {
         self.state().watchers.call();
     }
 
     /// Wakes the watchers of that `member`, and no others.
-    pub(crate) fn call_watchers_of(&self, member: u32) {
-        self.state().watchers.call_those_of(member);
+    pub(crate) fn wake_watchers_of(&self, member: u32) {
+        self.state().watchers.mark_called_for_member(member);
     }
 
     /// Returns the time for which the lock is still provably ours, for the present call.
@@ -71,8 +71,8 @@ impl Acquisition {
     }
 
     /// Returns `true` if the lock would end earlier without claims, whose extensions are in flight.
-    pub(crate) fn stands_on_claims(&self) -> bool {
-        self.state().candidate.stands_on_claims_until(self.now()).is_some()
+    pub(crate) fn depends_on_claims(&self) -> bool {
+        self.state().candidate.depends_on_claims_until(self.now()).is_some()
     }
 
     /// Returns the time for which the lock needs no check at present.
@@ -133,7 +133,7 @@ impl Acquisition {
     pub(crate) fn look<S>(&self, see: impl FnOnce(&Candidate, bool) -> S) -> S {
         let mut state = self.state();
         state.take_in(self.shared.clock);
-        let is_watched = !state.watchers.is_empty() || state.present.as_ref().is_some_and(Present::is_to_be_told);
+        let is_watched = !state.watchers.is_empty() || state.present.as_ref().is_some_and(Present::is_loss_unlogged);
         see(&state.candidate, is_watched)
     }
 
@@ -211,21 +211,21 @@ impl Acquisition {
         let mut state = self.state();
         // Answers that the old connection owed have failed now, and must not block the next question.
         state.take_in(self.shared.clock);
-        if self.is_served_anew(index, &mut state) {
+        if self.note_connection_epoch(index, &mut state) {
             state.candidate.connected(index, self.now());
         }
     }
 
     /// Returns `true` if the new connection to node number `index` concerns these names. A cluster node has many
     /// connections, and replaces one whenever a member is restarted.
-    fn is_served_anew(&self, index: usize, state: &mut State) -> bool {
+    fn note_connection_epoch(&self, index: usize, state: &mut State) -> bool {
         let parts = self.shared.nodes.get(index).filter(|node| node.node().has_parts());
-        parts.is_none_or(|node| state.candidate.is_served_anew(index, node.epoch(self.subject.route())))
+        parts.is_none_or(|node| state.candidate.note_connection_epoch(index, node.epoch(self.subject.route())))
     }
 
     /// Records that the clock of node number `index` went ahead by at most `step`.
-    pub(crate) fn clock_stepped(&self, index: usize, step: Duration) {
-        self.state().clock_stepped(index, step, self.shared.clock);
+    pub(crate) fn on_clock_step(&self, index: usize, step: Duration) {
+        self.state().on_clock_step(index, step, self.shared.clock);
     }
 
     /// Registers `waker` for the loss of the lock, or for the release of that `member`'s share. Returns the remaining
@@ -243,7 +243,7 @@ impl Acquisition {
     /// Returns the error for a lost lock, for the caller that has noticed the loss.
     pub(crate) fn lost(&self) -> LockError {
         let (mut state, now) = (self.state(), self.now());
-        let (error, news) = (self.lost_by(&state), self.note_loss(&mut state, now));
+        let (error, news) = (self.loss_error(&state), self.note_loss(&mut state, now));
         drop(state);
         drop(news);
         error
@@ -258,7 +258,7 @@ impl Acquisition {
     /// turn. Without a `cause`, the error contains the cause that the nodes show.
     pub(crate) fn lost_between(&self, since: Option<Instant>, until: Instant, cause: Option<LossCause>) -> LockError {
         let state = self.state();
-        let mut error = self.lost_by(&state);
+        let mut error = self.loss_error(&state);
         if let LockError::Lost { held_for, cause: by_the_nodes, .. } = &mut error {
             *held_for = since.map_or(*held_for, |since| state.candidate.held_between(since, until));
             *by_the_nodes = cause.unwrap_or_else(|| by_the_nodes.clone());
@@ -267,7 +267,7 @@ impl Acquisition {
     }
 
     /// Returns the error for a lost lock, from the present knowledge.
-    pub(super) fn lost_by(&self, state: &State) -> LockError {
+    pub(super) fn loss_error(&self, state: &State) -> LockError {
         self.loss(state, self.cause(state, self.now()))
     }
 

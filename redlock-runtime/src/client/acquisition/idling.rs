@@ -48,7 +48,8 @@ impl Acquisition {
             && let Some(node) = self.shared.nodes.get(asker.index)
         {
             // The wanted names are not known here; messages about other names reach no call.
-            let tell = |(key, _): (&LockKey, _)| node.node().tell_busy(&Subject::new(key.clone(), asker.token));
+            let tell =
+                |(key, _): (&LockKey, _)| node.node().notify_body_running(&Subject::new(key.clone(), asker.token));
             asker.is_told = self.subject.wanted().map(tell).fold(false, |is_told, told| is_told | told);
         }
     }

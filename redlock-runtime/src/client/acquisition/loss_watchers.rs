@@ -92,7 +92,7 @@ impl LossWatchers {
     }
 
     /// Marks the watchers of that `member` as called, each once.
-    pub(super) fn call_those_of(&mut self, member: u32) {
+    pub(super) fn mark_called_for_member(&mut self, member: u32) {
         let those = Called::of(member);
         self.called = if [Called::NOBODY, those].contains(&self.called) { those } else { Called::ALL };
     }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_was_called_is_found_again_by_its_number() {
+    fn loss_watcher_is_found_by_its_number_after_it_was_woken() {
         let (mut watchers, mut numbers) = (LossWatchers::default(), [None; 3]);
         for number in &mut numbers {
             watchers.watch(number, NO_MEMBER, Waker::noop());
@@ -180,32 +180,32 @@ mod tests {
     }
 
     #[test]
-    fn those_of_one_member_are_called_and_no_others() {
+    fn only_loss_watchers_of_the_given_member_are_woken() {
         let (mut watchers, mut numbers) = (LossWatchers::default(), [None; 5]);
         for (number, member) in numbers.iter_mut().zip([1, 2, 1, NO_MEMBER, 2]) {
             watchers.watch(number, member, Waker::noop());
         }
-        watchers.call_those_of(1);
-        watchers.call_those_of(1);
+        watchers.mark_called_for_member(1);
+        watchers.mark_called_for_member(1);
         assert!(watchers.is_called());
         assert_eq!((watchers.called().len(), watchers.count()), (2, 3));
         assert!(!watchers.is_called());
         assert_eq!(watchers.called().len(), 0);
-        watchers.call_those_of(NO_MEMBER);
+        watchers.mark_called_for_member(NO_MEMBER);
         assert_eq!((watchers.called().len(), watchers.count()), (1, 2));
         // Calls for two members at once wake all: that is rare, and no watcher is forgotten.
         watchers.watch(&mut numbers[0], 1, Waker::noop());
         watchers.watch(&mut numbers[3], NO_MEMBER, Waker::noop());
-        watchers.call_those_of(1);
-        watchers.call_those_of(2);
+        watchers.mark_called_for_member(1);
+        watchers.mark_called_for_member(2);
         assert_eq!(watchers.called().len(), 4);
         watchers.watch(&mut numbers[0], 1, Waker::noop());
         watchers.call();
-        watchers.call_those_of(2);
+        watchers.mark_called_for_member(2);
         assert_eq!(watchers.called().len(), 1, "who calls all means all");
         // Numbers start again after four billion members.
         watchers.watch(&mut numbers[0], u32::MAX, Waker::noop());
-        watchers.call_those_of(u32::MAX);
+        watchers.mark_called_for_member(u32::MAX);
         assert_eq!(watchers.called().len(), 1);
     }
 }

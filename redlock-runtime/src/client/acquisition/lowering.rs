@@ -21,7 +21,7 @@ impl Acquisition {
         state.take_in(self.shared.clock);
         state.candidate.lower();
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
-        candidate.tell_lowered(now, |out| sender.send(out));
+        candidate.send_downgrade(now, |out| sender.send(out));
         true
     }
 }

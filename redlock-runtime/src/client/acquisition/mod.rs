@@ -210,10 +210,10 @@ impl Acquisition {
             return false;
         }
         match notice {
-            Notice::Free => state.candidate.may_be_free(index, now),
+            Notice::Free => state.candidate.on_possibly_free(index, now),
             // A single name of a request for several names is useless: it is acquired with the others, or not at all.
             Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) if self.subject.has_several() => {
-                state.candidate.may_be_free(index, now);
+                state.candidate.on_possibly_free(index, now);
             }
             Notice::Granted | Notice::Claimed(_) | Notice::Proven(_) => state.candidate.claimed(index, proven, now),
             Notice::Contended { by } if by.asks() => {

@@ -80,7 +80,7 @@ impl Acquisition {
 
     /// Records a loss of the lock, if it is lost and that was not recorded before.
     pub(super) fn note_loss(&self, state: &mut State, now: Instant) -> Option<Box<News>> {
-        let is_news = state.present.as_ref().is_some_and(Present::is_to_be_told) && state.candidate.is_over(now);
+        let is_news = state.present.as_ref().is_some_and(Present::is_loss_unlogged) && state.candidate.is_over(now);
         if !is_news {
             return None;
         }
@@ -90,7 +90,7 @@ impl Acquisition {
 
     /// Records that the present call has lost the lock, after it had `held` it for that time.
     fn lose_present(&self, state: &mut State, cause: LossCause, held: Duration) -> Option<Box<News>> {
-        let present = state.present.as_mut().filter(|present| present.is_to_be_told())?;
+        let present = state.present.as_mut().filter(|present| present.is_loss_unlogged())?;
         present.is_lost = true;
         let site = present.site;
         if let Some(known) = self.shared.sites.get(site) {

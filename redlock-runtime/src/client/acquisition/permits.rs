@@ -44,8 +44,8 @@ impl Acquisition {
         let stands: Vec<bool> = {
             let mut state = admission.state();
             state.take_in(self.shared.clock);
-            state.candidate.stand_in_admission();
-            (0..self.shared.nodes.len()).map(|index| state.candidate.may_stand_at(index)).collect()
+            state.candidate.mark_as_admission();
+            (0..self.shared.nodes.len()).map(|index| state.candidate.can_request_permits_at(index)).collect()
         };
         let (mut state, now) = (self.state(), self.now());
         state.take_in(self.shared.clock);
@@ -90,7 +90,7 @@ impl Acquisition {
     }
 
     /// Processes the answers to the extensions of claims, because a body may have ended before they arrived.
-    pub(crate) fn take_in_extensions(&self) {
+    pub(crate) fn process_extension_replies(&self) {
         let mut state = self.state();
         if state.candidate.claimed_until().is_some() {
             state.take_in(self.shared.clock);
@@ -99,14 +99,14 @@ impl Acquisition {
 
     /// Notifies the permit holders that the nodes have reported that a call waits for a permit. A token that its
     /// process does not know any longer is then released.
-    pub(crate) fn ask_after_others(&self) {
+    pub(crate) fn notify_permit_holders(&self) {
         if !self.shared.rules.apply(Rule::PermitsAreAskedAfter) {
             return;
         }
         let named = self.state().candidate.named();
         for (index, token) in named {
             if let Some(node) = self.shared.nodes.get(index) {
-                node.node().tell_freed(&Subject::new(self.key().clone(), token));
+                node.node().notify_freed(&Subject::new(self.key().clone(), token));
             }
         }
     }
@@ -115,7 +115,7 @@ impl Acquisition {
     /// recorded at the same moment, so that no permit is passed on with older counts.
     fn entered(&self, admission: &Self, permits: u32) -> Entering {
         // Read first, because the replies count only while the admission lock is ours.
-        let is_ours = admission.stands_there() || !self.shared.rules.apply(Rule::ListsEndWithTheAdmissionLock);
+        let is_ours = admission.is_provably_held() || !self.shared.rules.apply(Rule::ListsEndWithTheAdmissionLock);
         let (mut gate, mut state, now) = (admission.lock(), self.lock(), self.now());
         match state.candidate.entering(permits, now) {
             Entering::Admitted if !is_ours => Entering::Unanswered,
@@ -150,7 +150,7 @@ impl Acquisition {
     /// Calls `pass` with the permit holders that were counted under the admission lock with this token; until it returns, no
     /// other call enters. Returns `None` if they are not known, or if new waiters for the admission lock would not be
     /// noticed.
-    pub(crate) fn while_counted<T>(&self, pass: impl FnOnce(&Counted) -> Option<T>) -> Option<T> {
+    pub(crate) fn with_counted_holders<T>(&self, pass: impl FnOnce(&Counted) -> Option<T>) -> Option<T> {
         let hears_others = self.hears_others();
         let (mut state, now) = (self.lock(), self.now());
         let stands =
@@ -178,13 +178,13 @@ impl Acquisition {
     }
 
     /// Returns `true` if the token provably has its lock.
-    pub(crate) fn stands_there(&self) -> bool {
+    pub(crate) fn is_provably_held(&self) -> bool {
         self.lease_left().is_some_and(|left| !left.is_zero())
     }
 
     /// Waits until a permit is given back, until the time `until`, or until the manager is shut down. Called on the
     /// token of the admission lock.
-    pub(crate) async fn until_freed(&self, until: Instant) {
+    pub(crate) async fn wait_until_permit_freed(&self, until: Instant) {
         let changed = &self.shared.changed;
         let mut change = pin!(changed.notified());
         let mut timer = pin!(sleep(until.since(self.now())));

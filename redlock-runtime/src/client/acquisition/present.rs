@@ -31,7 +31,7 @@ impl Present {
     }
 
     /// Returns `true` if a loss of the lock would still have to be logged.
-    pub(super) const fn is_to_be_told(&self) -> bool {
+    pub(super) const fn is_loss_unlogged(&self) -> bool {
         !self.is_lost && !self.is_of_members
     }
 }

@@ -29,7 +29,7 @@ impl Acquisition {
     /// Releases the lock. The caller can wait for the answers.
     pub(crate) fn release_confirmed(&self) -> ConfirmedRelease {
         let mut state = self.state();
-        let lost = self.lost_by(&state);
+        let lost = self.loss_error(&state);
         let mode = if state.candidate.is_lowered() { Mode::Shared } else { self.subject.mode };
         let subject = as_asked(Arc::clone(&self.subject), mode);
         let mut confirmed = ConfirmedRelease::new(&self.shared, &subject, lost, state.candidate.known_taken());
@@ -83,7 +83,7 @@ impl Acquisition {
     pub(super) fn release_leftovers(&self, state: &mut State, now: Instant) {
         let Some(detached) = &self.subject.other else { return };
         for index in state.candidate.take_leftovers() {
-            self.shared.release(index, Arc::new(self.subject.under(**detached)), LastCommand::of_unknown_token(now));
+            self.shared.release(index, Arc::new(self.subject.under(**detached)), LastCommand::for_unknown_token(now));
         }
     }
 
@@ -97,7 +97,7 @@ impl Acquisition {
         for by in by {
             // The breaking process knows one of the names.
             for (key, _) in self.subject.wanted() {
-                self.shared.tell_stopped(&Subject::new(key.clone(), by));
+                self.shared.notify_stopped(&Subject::new(key.clone(), by));
             }
         }
     }

@@ -10,7 +10,7 @@ use std::task::Poll;
 
 impl Acquisition {
     /// Returns `true` if the permit lacks votes that nodes may give, and no task handles that yet. From now on, the
-    /// caller handles it, until [`has_come_back`](Self::has_come_back).
+    /// caller handles it, until [`clear_returning`](Self::clear_returning).
     pub(crate) fn comes_back(&self) -> bool {
         let mut state = self.state();
         if self.shared.is_closed() || !state.candidate.comes_back(self.now()) {
@@ -19,7 +19,7 @@ impl Acquisition {
         !std::mem::replace(&mut state.rare().comes_back, true)
     }
 
-    pub(crate) fn has_come_back(&self) {
+    pub(crate) fn clear_returning(&self) {
         self.state().rare().comes_back = false;
     }
 
@@ -43,11 +43,11 @@ impl Acquisition {
         let Ok(_alone) = timeout(patience, self.alone()).await else { return };
         self.ask_voters();
         // Other calls wait for the admission lock, and must not wait for a silent node whose answer changes nothing.
-        let is_confirmed = |permit: &Candidate| permit.voters_have_confirmed() || permit.is_answered();
-        self.while_held(self.until_heard(patience, is_confirmed)).await;
-        if admission.stands_there() && self.is_confirmed() {
+        let is_confirmed = |permit: &Candidate| permit.is_confirmed_by_quorum() || permit.is_answered();
+        self.while_held(self.wait_for_enough_replies(patience, is_confirmed)).await;
+        if admission.is_provably_held() && self.is_confirmed() {
             self.ask_for_permit(admission);
-            self.while_held(self.until_heard(patience, Candidate::has_heard_of_permit)).await;
+            self.while_held(self.wait_for_enough_replies(patience, Candidate::has_all_permit_replies)).await;
         }
     }
 
@@ -55,7 +55,7 @@ impl Acquisition {
     fn is_confirmed(&self) -> bool {
         let (mut state, now) = (self.state(), self.now());
         state.take_in(self.shared.clock);
-        state.candidate.comes_back(now) && state.candidate.voters_have_confirmed()
+        state.candidate.comes_back(now) && state.candidate.is_confirmed_by_quorum()
     }
 
     fn ask_voters(&self) {

@@ -39,7 +39,7 @@ impl Acquisition {
     }
 
     /// Processes the arrived answers, for a caller that examines the nodes while another call waits for them.
-    pub(crate) fn look_for_answers(&self) {
+    pub(crate) fn process_arrived_replies(&self) {
         self.state().take_in(self.shared.clock);
     }
 
@@ -63,7 +63,7 @@ impl Acquisition {
         let members = state.members()?;
         members.change(number, Member { begun: Some((site, now)), must_end });
         let TokenEnd(end) = members.new_end()?;
-        state.candidate.end_by(end);
+        state.candidate.set_must_end(end);
         Some(state.candidate.counted_for(now))
     }
 
@@ -76,7 +76,7 @@ impl Acquisition {
         }
         let is_last = members.is_empty();
         if let Some(TokenEnd(end)) = members.new_end().filter(|_| !is_last) {
-            state.candidate.end_by(end);
+            state.candidate.set_must_end(end);
         }
         is_last || !self.shared.rules.apply(Rule::TheLastOneReleases)
     }

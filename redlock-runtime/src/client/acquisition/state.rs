@@ -202,19 +202,19 @@ impl State {
     /// It registers no waker, so a task that waits for an answer is not forgotten. It also bypasses tokio's cooperative
     /// budget, under which a task that polls many answers sees them as missing.
     pub(super) fn take_in(&mut self, clock: Clock) {
-        self.take_in_all(clock, Pending::try_answer);
+        self.process_replies_from(clock, Pending::try_answer);
     }
 
     /// Processes the arrived answers, and registers the task of `cx` for the next one.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, clock: Clock) {
-        self.take_in_all(clock, |pending| match pending.poll_answer(cx) {
+        self.process_replies_from(clock, |pending| match pending.poll_answer(cx) {
             Poll::Ready(answer) => Some(answer),
             Poll::Pending => None,
         });
     }
 
     /// Processes the answers that `answer` gets from the outstanding ones.
-    fn take_in_all(&mut self, clock: Clock, mut answer: impl FnMut(&mut Pending) -> Option<Answer>) {
+    fn process_replies_from(&mut self, clock: Clock, mut answer: impl FnMut(&mut Pending) -> Option<Answer>) {
         let counted_on = if self.watchers.is_empty() { None } else { self.candidate.held_until() };
         let mut is_any = false;
         for (index, answers) in self.answers.iter_mut().enumerate() {
@@ -228,7 +228,7 @@ impl State {
             self.candidate.note_proof();
             // A node that denies the lock may shorten it to older leases of others, or end it: bodies have set their
             // timers.
-            self.call_if_shorter_than(counted_on);
+            self.wake_watchers_if_shortened(counted_on);
         }
     }
 
@@ -239,11 +239,11 @@ impl State {
     }
 
     /// Records that the clock of node number `index` went ahead by at most `step`.
-    pub(super) fn clock_stepped(&mut self, index: usize, step: Duration, clock: Clock) {
+    pub(super) fn on_clock_step(&mut self, index: usize, step: Duration, clock: Clock) {
         let counted_on = self.candidate.held_until();
         self.take_in(clock);
-        self.candidate.clock_stepped(index, step);
-        self.call_if_shorter_than(counted_on);
+        self.candidate.on_clock_step(index, step);
+        self.wake_watchers_if_shortened(counted_on);
     }
 
     /// Handles a break message from node number `index`: the token `by` has the place of this one.
@@ -251,11 +251,11 @@ impl State {
         let counted_on = self.candidate.held_until();
         self.rare().revoked_by = Some(by);
         self.candidate.revoked(index, now);
-        self.call_if_shorter_than(counted_on);
+        self.wake_watchers_if_shortened(counted_on);
     }
 
     /// Wakes the watchers of the lock, if it is held for less time than was `counted_on`.
-    fn call_if_shorter_than(&mut self, counted_on: Option<Instant>) {
+    fn wake_watchers_if_shortened(&mut self, counted_on: Option<Instant>) {
         if counted_on.is_some() && self.candidate.held_until() < counted_on {
             self.watchers.call();
         }

@@ -101,7 +101,7 @@ impl Scene {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_task_takes_in_any_number_of_answers() {
+async fn one_task_processes_any_number_of_answers_without_yielding() {
     // Tokio would return 128 of them before the task has to yield to other tasks.
     for _ in 0..1000 {
         let mut scene = Scene::holding(1);
@@ -113,7 +113,7 @@ async fn one_task_takes_in_any_number_of_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_is_taken_away_wakes_the_body() {
+async fn loss_of_a_deciding_node_wakes_the_body() {
     for (answer, is_woken) in [(Ok(Reply::NotOwner), true), (EXTENDED, false)] {
         let mut scene = Scene::holding(3);
         advance(TTL / 2).await;
@@ -130,7 +130,7 @@ async fn a_node_that_is_taken_away_wakes_the_body() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_step_counts_for_the_answers_that_are_here_and_not_for_those_to_come() {
+async fn clock_step_shortens_arrived_answers_and_not_later_ones() {
     let mut scene = Scene::holding(1);
     let before = scene.valid_until().unwrap();
     scene.watch();
@@ -139,7 +139,7 @@ async fn a_step_counts_for_the_answers_that_are_here_and_not_for_those_to_come()
     scene.answer(0, EXTENDED);
     advance(Duration::from_millis(1)).await;
     scene.extend();
-    scene.state.clock_stepped(0, STEP, scene.clock);
+    scene.state.on_clock_step(0, STEP, scene.clock);
     assert_eq!(scene.valid_until(), Some(before.before(STEP)));
     assert_eq!(scene.state.watchers.called().len(), 1, "the body has less time than it thought");
     scene.answer(0, EXTENDED);
@@ -148,7 +148,7 @@ async fn a_step_counts_for_the_answers_that_are_here_and_not_for_those_to_come()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_waits_is_woken_only_by_what_it_has_not_foreseen() {
+async fn waiting_task_is_woken_only_by_an_unexpected_event() {
     // One of three claims causes a question about 900 ms later, and nothing else.
     assert!(Scene::waiting(Duration::from_secs(2)).claimed(0), "it would sleep for longer than that");
     let mut scene = Scene::waiting(Duration::from_millis(500));
@@ -158,7 +158,7 @@ async fn a_task_that_waits_is_woken_only_by_what_it_has_not_foreseen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_abstains_proves_no_claim() {
+async fn claim_of_an_abstaining_node_is_not_proven() {
     for abstains in [false, true] {
         let node = HookedNode::new(Clock::tokio(), |_| Fate::Unanswered);
         if abstains {
@@ -197,7 +197,7 @@ async fn one_first(fate: Fate, is_taken: bool) -> (Verdict, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_try_that_asks_one_node_first_asks_the_others_unless_that_one_refuses() {
+async fn one_node_first_try_continues_unless_that_node_refuses() {
     let table = [
         ("it refuses, and has nothing to give back", Fate::Answered, true, Verdict::Contended, "0"),
         ("it agrees", Fate::Answered, false, Verdict::Reached, "012012"),
@@ -211,7 +211,7 @@ async fn a_try_that_asks_one_node_first_asks_the_others_unless_that_one_refuses(
 
 /// Its grant would not count, and all others would have to be asked for each try.
 #[tokio::test(start_paused = true)]
-async fn a_node_that_abstains_is_not_asked_first() {
+async fn abstaining_node_is_not_tried_first() {
     let (clock, asked) = (Clock::tokio(), Arc::new(Mutex::new(String::new())));
     let nodes = ["0", "1", "2"].map(|name| {
         let asked = Arc::clone(&asked);
@@ -229,7 +229,7 @@ async fn a_node_that_abstains_is_not_asked_first() {
 
 /// A quorum has to accept one and the same number.
 #[tokio::test(start_paused = true)]
-async fn a_try_that_asks_one_node_first_proposes_one_number_to_all() {
+async fn one_node_first_try_proposes_the_same_number_to_all_nodes() {
     let (clock, proposed) = (Clock::tokio(), Arc::new(Mutex::new(Vec::new())));
     let nodes = [(); 3].map(|()| {
         let proposed = Arc::clone(&proposed);
@@ -278,7 +278,7 @@ async fn shutdown_ends_the_wait_for_a_fencing_number() {
 
 /// Its guard may be dropped on another thread, while the next local call has the token, and wants the lock exclusively.
 #[tokio::test(start_paused = true)]
-async fn only_the_call_that_has_the_turn_shares_the_lock_with_others() {
+async fn only_the_current_call_can_downgrade_the_lock() {
     let node = HookedNode::new(Clock::tokio(), |_| Fate::Answered);
     let shared = Arc::new(node.shared());
     let now = shared.clock.now();
@@ -295,7 +295,7 @@ async fn only_the_call_that_has_the_turn_shares_the_lock_with_others() {
 /// Ten thousand held locks should take at most 1 KiB each on three nodes; `benches/held` measures it, with the names of
 /// the keys and the local queue.
 #[test]
-fn a_held_lock_is_light() {
+fn held_lock_uses_little_memory() {
     let of_each_node = Candidate::BYTES_PER_NODE + size_of::<Queue<Pending>>();
     assert!(of_each_node <= 80, "{of_each_node} bytes of each node");
     let of_itself = size_of::<Acquisition>() + size_of::<Subject>();

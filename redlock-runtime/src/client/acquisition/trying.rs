@@ -57,8 +57,8 @@ impl Acquisition {
             // processed.
             state.take_in(self.shared.clock);
         }
-        state.candidate.want_number(wanted.is_fenced);
-        state.candidate.keep_afterwards(wanted.is_kept);
+        state.candidate.set_fencing_wanted(wanted.is_fenced);
+        state.candidate.set_kept_afterwards(wanted.is_kept);
         state.candidate.linger(wanted.linger);
         match state.candidate.phase() {
             Phase::Trying => ResumeState::Fresh,

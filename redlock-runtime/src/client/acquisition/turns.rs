@@ -25,7 +25,7 @@ impl Acquisition {
         let views = if ends { self.take_views(turn) } else { None };
         if let Some(views) = views {
             views.close();
-            self.call_watchers();
+            self.wake_watchers();
         }
         ends
     }

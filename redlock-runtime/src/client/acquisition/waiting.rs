@@ -53,20 +53,20 @@ impl Acquisition {
 
     /// Waits for the outstanding answers if too many nodes refuse. A node that has refused a command does not need a
     /// release, which it would refuse as well.
-    pub(crate) async fn hear_refusals(&self, patience: Duration) {
+    pub(crate) async fn wait_for_refusal_replies(&self, patience: Duration) {
         if self.is_refused() {
-            self.until_answered(patience).await;
+            self.wait_until_answered(patience).await;
         }
     }
 
     /// Waits until the nodes have answered all commands about the token, for at most `patience`, and not after the
     /// manager has closed. An unanswered command is followed by a release, like any other.
-    pub(crate) async fn until_answered(&self, patience: Duration) {
-        self.until_heard(patience, Candidate::is_answered).await;
+    pub(crate) async fn wait_until_answered(&self, patience: Duration) {
+        self.wait_for_enough_replies(patience, Candidate::is_answered).await;
     }
 
     /// Waits in the same way until the answers satisfy `is_enough`.
-    pub(super) async fn until_heard(&self, patience: Duration, is_enough: impl Fn(&Candidate) -> bool) {
+    pub(super) async fn wait_for_enough_replies(&self, patience: Duration, is_enough: impl Fn(&Candidate) -> bool) {
         let mut closed = pin!(wait_until(&self.shared.changed, || self.shared.is_closed()));
         let answered = poll_fn(|cx| {
             let mut state = self.state();

@@ -63,7 +63,7 @@ impl<'g> Waiting<'g> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_that_gives_its_part_back_wakes_nobody_who_waits_for_another_one() {
+async fn released_reader_wakes_only_its_own_loss_watchers() {
     const MANY: usize = 16;
     let manager = LockManager::in_memory();
     let all = readers::<MANY>(&manager).await;
@@ -79,7 +79,7 @@ async fn a_member_that_gives_its_part_back_wakes_nobody_who_waits_for_another_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_wait_in_the_body_of_a_member_are_woken_with_it() {
+async fn nested_loss_watchers_are_woken_when_their_reader_is_released() {
     let manager = LockManager::in_memory();
     let [ours, theirs] = readers::<2>(&manager).await;
     let nested = ours.scope(manager.acquire(reader().reentrant())).await.unwrap();
@@ -100,7 +100,7 @@ async fn those_who_wait_in_the_body_of_a_member_are_woken_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_are_woken_when_the_token_is_lost() {
+async fn all_readers_are_woken_when_the_token_is_lost() {
     let manager = LockManager::in_memory();
     let all = readers::<3>(&manager).await;
     let mut waiting: Vec<_> = all.iter().map(Waiting::on).collect();
@@ -113,7 +113,7 @@ async fn all_are_woken_when_the_token_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_has_inherited_a_part_does_not_keep_it() {
+async fn inherited_reader_share_does_not_keep_the_lock_held() {
     let manager = LockManager::in_memory();
     let [guard] = readers::<1>(&manager).await;
     // A task that continues after its caller.
@@ -126,7 +126,7 @@ async fn a_body_that_has_inherited_a_part_does_not_keep_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_member_ends_the_scopes_of_its_tasks_and_no_others() {
+async fn end_of_a_reader_ends_only_the_scopes_of_its_own_tasks() {
     let manager = LockManager::in_memory();
     let [ours, theirs] = readers::<2>(&manager).await;
     let scope = |guard: &LockGuard| tokio::spawn(guard.inherit().scope(std::future::pending::<()>()));

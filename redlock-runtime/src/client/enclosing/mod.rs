@@ -52,7 +52,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Creates the frame of a body, which may see its guard.
-    pub(crate) const fn of_body(tenure: BodyHold, shows_guard: bool) -> Self {
+    pub(crate) const fn for_body(tenure: BodyHold, shows_guard: bool) -> Self {
         Self { tenure, shows_guard, is_inherited: false }
     }
 

@@ -62,7 +62,7 @@ async fn answers(asks: Asks) -> [bool; 2] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn whatever_a_body_polls_by_itself_is_its_call() {
+async fn future_polled_by_a_body_counts_as_a_nested_call() {
     let table: [(&str, Asks); 8] = [
         ("join", |ours, _| {
             Box::pin(async move {
@@ -102,7 +102,7 @@ async fn whatever_a_body_polls_by_itself_is_its_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_task_that_a_body_drives_is_a_stranger() {
+async fn task_driven_by_a_body_is_not_a_nested_call() {
     fn in_a_task<F: Future<Output = bool> + Send + 'static>(asks: F) -> bool {
         block_in_place(|| {
             let library = library();
@@ -125,7 +125,7 @@ async fn a_task_that_a_body_drives_is_a_stranger() {
 }
 
 #[tokio::test]
-async fn a_body_that_was_begun_in_one_task_and_goes_on_in_another_takes_its_locks_along() {
+async fn body_keeps_its_locks_when_it_moves_to_another_task() {
     let manager = LockManager::in_memory();
     let ours = manager.clone();
     let mut body = Box::pin(async move {

@@ -81,7 +81,7 @@ impl Deref for Views {
 
 impl BodyHold {
     /// Creates the ownership of a call that was admitted at `since`, as a nested call or as a member.
-    pub(super) fn of_view(
+    pub(super) fn for_view(
         enclosing: Self,
         admission: Admission,
         place: Place,
@@ -203,8 +203,8 @@ impl BodyHold {
     }
 
     /// Wakes the watchers of this ownership and of other calls with the lock, except other members.
-    pub(super) fn call_watchers(&self) {
-        self.acquisition().call_watchers_of(self.member_number());
+    pub(super) fn wake_watchers(&self) {
+        self.acquisition().wake_watchers_of(self.member_number());
     }
 
     /// Returns `true` if the call itself has released the lock.
@@ -280,7 +280,7 @@ impl BodyHold {
         // lock of its caller, it is dropped and not polled.
         let loss = (!self.is_released() && !self.is_held()).then(|| self.loss());
         if let Some(error) = &loss {
-            self.tell_loss(error);
+            self.record_loss(error);
         }
         let (now, cause) = (self.shared().clock.now(), loss.and_then(cause_of));
         if view.ended.set((now, cause)).is_err() {
@@ -291,11 +291,11 @@ impl BodyHold {
         view.note(if self.is_view() { crate::stats::LogEvent::Left {} } else { crate::stats::LogEvent::Ended {} });
         // Otherwise, no call has a view of it or waits for one, and none ever will.
         if view.views.close() {
-            self.call_watchers();
+            self.wake_watchers();
         }
         match &view.admission {
             Admission::Nested(views) => views.leave(),
-            Admission::Member(_) => self.tell_if_slow(view, now),
+            Admission::Member(_) => self.log_if_slow(view, now),
         }
         if let Some(known) = view.known() {
             known.counters.ended(now.nanos_since(view.since));

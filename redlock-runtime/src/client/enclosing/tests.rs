@@ -66,7 +66,7 @@ async fn call_in_body(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_becomes_of_a_call_in_the_body_of_another() {
+async fn nested_call_outcome_depends_on_lock_wait_and_guard() {
     let window = || LockRequest::new("report").once_per(Duration::from_secs(900));
     let other = || LockRequest::new("order:8");
     // Lock of the body, whether it sees the guard, and request of the call; then the outcome, and whether it is
@@ -89,7 +89,7 @@ async fn what_becomes_of_a_call_in_the_body_of_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_body_that_cannot_give_its_lock_back_is_enough() {
+async fn one_enclosing_body_without_its_guard_makes_a_nested_call_deadlock() {
     let manager = LockManager::in_memory();
     let forever = async || {
         let waiting = call(&manager, request().wait(Wait::Forever));
@@ -105,7 +105,7 @@ async fn one_body_that_cannot_give_its_lock_back_is_enough() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn both_lines_are_named() {
+async fn deadlock_error_names_both_lines() {
     let manager = LockManager::builder().namespace("shop").in_memory().unwrap();
     let guard = manager.acquire(request()).await.unwrap();
     let error = hold(&guard, manager.acquire(request().fencing())).await.unwrap().unwrap_err();
@@ -121,7 +121,7 @@ async fn both_lines_are_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_way_to_take_a_lock_is_seen_and_sees() {
+async fn nested_call_deadlocks_under_fenced_and_attached_locks() {
     let manager = LockManager::in_memory();
     let nested = async || manager.with_lock(request().fencing(), async |_| Ok(())).await;
     let fenced = manager.acquire(request().fencing()).await.unwrap();
@@ -134,7 +134,7 @@ async fn every_way_to_take_a_lock_is_seen_and_sees() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_of_one_further_out_is_in_the_way_as_well() {
+async fn deadlock_with_an_outer_body_is_detected_through_an_inner_body() {
     let manager = LockManager::in_memory();
     let innermost = async |_: &LockGuard| Ok::<_, LockError>(call(&manager, request()).await);
     let guard = manager.acquire(request()).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_lock_of_one_further_out_is_in_the_way_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_branches_do_not_see_each_other() {
+async fn joined_branches_do_not_deadlock_each_other() {
     // If the task were the owner, the second branch would be refused as a deadlock.
     let manager = LockManager::in_memory();
     let branch = async || {
@@ -158,7 +158,7 @@ async fn two_branches_do_not_see_each_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_a_body_spawns_waits_for_it() {
+async fn spawned_task_waits_for_the_lock_of_its_parent() {
     let manager = LockManager::in_memory();
     let spawned = manager.with_lock(request(), async |_| {
         let manager = manager.clone();
@@ -170,7 +170,7 @@ async fn a_task_that_a_body_spawns_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_shares_the_thread_waits() {
+async fn other_task_on_the_same_thread_waits_for_the_lock() {
     // If the thread were the owner, it would enter.
     let manager = LockManager::in_memory();
     let mut body = pin!(manager.with_lock(request(), async |_| pending::<Result<(), LockError>>().await));
@@ -179,7 +179,7 @@ async fn a_task_that_shares_the_thread_waits() {
 }
 
 #[test]
-fn a_body_takes_its_locks_along_to_another_thread() {
+fn body_keeps_its_locks_when_it_moves_to_another_thread() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let polled = |body: &mut Pin<Box<dyn Future<Output = Became> + Send>>| {
         let _runtime = runtime.enter();
@@ -210,7 +210,7 @@ fn a_body_takes_its_locks_along_to_another_thread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_panics_leaves_no_frame() {
+async fn panicking_body_leaves_no_frame() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(request()).await.unwrap();
     let mut body = Box::pin(hold(&guard, async { panic!("planned") }));
@@ -224,7 +224,7 @@ async fn a_body_that_panics_leaves_no_frame() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_was_given_back_is_in_nobodys_way() {
+async fn released_lock_does_not_block_a_nested_call() {
     let manager = LockManager::in_memory();
     let body = async |guard: &LockGuard| {
         guard.release().await?;
@@ -234,7 +234,7 @@ async fn a_lock_that_was_given_back_is_in_nobodys_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_is_lost_is_in_nobodys_way() {
+async fn lost_lock_does_not_block_a_nested_call() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(request().without_renewal()).await.unwrap();
     let body = hold_through(&guard, async {
@@ -247,7 +247,7 @@ async fn a_lock_that_is_lost_is_in_nobodys_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_stands_in_line_is_told_when_its_caller_has_the_lock_again() {
+async fn queued_nested_call_fails_when_its_caller_regains_the_lock() {
     for is_reentrant in [false, true] {
         let call_request = request().wait(Wait::Forever);
         let call_request = if is_reentrant { call_request.reentrant() } else { call_request };
@@ -271,7 +271,7 @@ async fn who_stands_in_line_is_told_when_its_caller_has_the_lock_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_sees_its_guard_may_give_the_lock_back_while_a_call_waits() {
+async fn body_with_its_guard_can_release_while_a_nested_call_waits() {
     let manager = LockManager::in_memory();
     for is_through in [false, true] {
         let guard = manager.acquire(request()).await.unwrap();
@@ -293,7 +293,7 @@ async fn a_body_that_sees_its_guard_may_give_the_lock_back_while_a_call_waits() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_scope_of_a_guard_is_a_body_that_sees_it() {
+async fn guard_scope_admits_reentrant_calls_and_other_calls_wait() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(request()).await.unwrap();
     assert_eq!(guard.scope(call(&manager, request().reentrant())).await, (Entered, true));
@@ -303,7 +303,7 @@ async fn the_scope_of_a_guard_is_a_body_that_sees_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
+async fn only_a_task_that_inherited_the_lock_enters_it() {
     // Redisson #5221 and #6878: the owner is a thread, so a call on another thread waits for its own caller.
     let manager = LockManager::in_memory();
     let guard = manager.acquire(request()).await.unwrap();
@@ -331,7 +331,7 @@ async fn a_task_that_was_handed_the_lock_enters_it_and_no_other_does() {
 type Ends = fn(LockGuard) -> Option<LockGuard>;
 
 #[tokio::test(start_paused = true)]
-async fn the_scope_of_a_lock_that_has_ended_does_not_begin() {
+async fn scope_of_an_inherited_lock_fails_after_the_lock_ended() {
     let manager = LockManager::builder().linger(WAIT).in_memory().unwrap();
     let table: [(Ends, LossCause); 5] = [
         (
@@ -379,7 +379,7 @@ async fn the_scope_of_a_lock_that_has_ended_does_not_begin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_that_works_under_a_lock_which_ends_is_stopped() {
+async fn task_with_an_inherited_lock_stops_when_the_lock_is_released() {
     // Without a command to the nodes, when the lock stays here.
     let manager = LockManager::builder().linger(10 * WAIT).in_memory().unwrap();
     for _ in 0..5 {
@@ -404,14 +404,14 @@ async fn a_task_that_works_under_a_lock_which_ends_is_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manager_with_servers_of_its_own_is_in_nobodys_way() {
+async fn lock_of_another_manager_does_not_block_a_nested_call() {
     let (ours, theirs) = (LockManager::in_memory(), LockManager::in_memory());
     let body = async |_: &LockGuard| Ok::<_, LockError>(call(&theirs, request()).await);
     assert_eq!(ours.with_lock(request(), body).await.unwrap(), (Entered, true));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_future_of_somebody_else_that_a_body_polls_is_taken_for_its_call() {
+async fn foreign_future_polled_by_a_body_counts_as_a_nested_call() {
     let manager = Arc::new(LockManager::in_memory());
     let mut foreign = Box::pin(manager.acquire(request()));
     let guard = manager.acquire(request()).await.unwrap();

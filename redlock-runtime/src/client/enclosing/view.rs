@@ -48,7 +48,7 @@ impl ReentrantEntry {
 
     fn admitted(enclosing: BodyHold, by: Views, place: Place, longest: Option<Duration>, now: Instant) -> Self {
         let must_end = longest.map(|longest| now.after(longest));
-        Self { tenure: BodyHold::of_view(enclosing, Admission::Nested(by), place, now, must_end) }
+        Self { tenure: BodyHold::for_view(enclosing, Admission::Nested(by), place, now, must_end) }
     }
 
     /// Creates the share of one of several calls with one token, for at most the `longest` time from `now` on. It is
@@ -64,7 +64,7 @@ impl ReentrantEntry {
         // The lock as all members have it.
         let (acquisition, turn) = member.shared();
         let enclosing = BodyHold::Turn { acquisition, turn, place };
-        Self { tenure: BodyHold::of_view(enclosing, Admission::Member(member), place, now, must_end) }
+        Self { tenure: BodyHold::for_view(enclosing, Admission::Member(member), place, now, must_end) }
     }
 
     pub(crate) const fn tenure(&self) -> &BodyHold {
@@ -81,7 +81,7 @@ impl ReentrantEntry {
         if self.tenure.end_view() {
             // Tasks that wait for the loss of the view are watchers of the lock. When the guard is dropped, none is
             // left.
-            self.tenure.call_watchers();
+            self.tenure.wake_watchers();
         }
         self.tenure.member()?.leave_confirmed()
     }

@@ -30,7 +30,7 @@ fn lost(error: &LockError) -> (Duration, &LossCause) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_call_enters_at_once_and_leaves_the_lock_where_it_is() {
+async fn reentrant_call_enters_at_once_and_keeps_the_outer_lock() {
     let manager = LockManager::in_memory();
     let body = async |guard: &LockGuard| {
         for _ in 0..3 {
@@ -52,7 +52,7 @@ async fn a_nested_call_enters_at_once_and_leaves_the_lock_where_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_caller_that_has_the_lock_a_reentrant_call_is_like_any_other() {
+async fn reentrant_call_without_an_outer_holder_acquires_normally() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(inner()).await.unwrap();
     let error = manager.acquire(inner()).await.unwrap_err();
@@ -66,7 +66,7 @@ async fn without_a_caller_that_has_the_lock_a_reentrant_call_is_like_any_other()
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_inner_ttl_ends_nothing() {
+async fn inner_ttl_does_not_shorten_the_outer_lease() {
     // Redisson #1110 and #3484: the outer lock got the lease of the inner one.
     let manager = LockManager::in_memory();
     let short = inner().ttl(SECOND).without_renewal();
@@ -85,7 +85,7 @@ async fn an_inner_ttl_ends_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_longest_hold_of_a_nested_call_is_its_own() {
+async fn max_hold_of_a_nested_call_ends_only_that_call() {
     let manager = LockManager::in_memory();
     let body = async |guard: &LockGuard| {
         sleep(SECOND).await;
@@ -104,7 +104,7 @@ async fn a_longest_hold_of_a_nested_call_is_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_outlives_the_longest_hold_of_its_view_does_not_wait_for_itself() {
+async fn nested_call_after_the_max_hold_of_its_caller_fails_without_waiting() {
     let manager = LockManager::in_memory();
     let started = Instant::now();
     let late = async {
@@ -135,7 +135,7 @@ async fn a_body_that_outlives_the_longest_hold_of_its_view_does_not_wait_for_its
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_lost_outside_is_lost_inside_for_the_same_cause() {
+async fn loss_of_the_outer_lock_reaches_the_nested_call_with_its_cause() {
     let manager = LockManager::in_memory();
     // Options of the outer call, and the cause of its loss.
     let table = [(outer().without_renewal(), LossCause::Expired), (outer().max_hold(SECOND), LossCause::MaxHold)];
@@ -156,7 +156,7 @@ async fn what_is_lost_outside_is_lost_inside_for_the_same_cause() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_of_a_nested_call_is_stopped_when_the_outer_call_gives_the_lock_back() {
+async fn release_of_the_outer_lock_stops_the_nested_body() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(outer()).await.unwrap();
     let never_ends = async |_: &LockGuard| pending::<Result<(), LockError>>().await;
@@ -173,7 +173,7 @@ async fn a_body_of_a_nested_call_is_stopped_when_the_outer_call_gives_the_lock_b
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_nested_calls_take_turns_unless_one_encloses_the_other() {
+async fn sibling_nested_calls_exclude_each_other_unless_one_encloses_the_other() {
     let manager = LockManager::in_memory();
     let inside = Cell::new(0);
     let alone = async |_: &LockGuard| {
@@ -198,7 +198,7 @@ async fn two_nested_calls_take_turns_unless_one_encloses_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_another_nested_call_waits_no_longer_than_it_wants_to() {
+async fn nested_call_behind_another_one_respects_its_wait_limit() {
     let manager = LockManager::in_memory();
     let body = async |_: &LockGuard| {
         let _first = manager.acquire(inner()).await?;
@@ -213,7 +213,7 @@ async fn who_waits_for_another_nested_call_waits_no_longer_than_it_wants_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_another_nested_call_is_told_when_the_lock_is_gone() {
+async fn waiting_nested_call_fails_when_the_outer_lock_ends() {
     let manager = LockManager::in_memory();
     for is_given_back in [true, false] {
         let guard = manager.acquire(outer().without_renewal()).await.unwrap();
@@ -234,7 +234,7 @@ async fn who_waits_for_another_nested_call_is_told_when_the_lock_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_gives_up_in_front_of_a_nested_call_leaves_its_place() {
+async fn cancelled_nested_call_leaves_its_queue_place() {
     let manager = LockManager::in_memory();
     let body = async |_: &LockGuard| {
         let first = manager.acquire(inner()).await?;
@@ -248,7 +248,7 @@ async fn who_gives_up_in_front_of_a_nested_call_leaves_its_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_number_of_a_nested_call_is_that_of_its_caller() {
+async fn nested_call_has_the_fencing_token_of_its_caller() {
     let manager = LockManager::builder().linger(2 * SECOND).in_memory().unwrap();
     let mut before = None;
     // Often enough for the lock to become idle, and for its number to continue.
@@ -273,7 +273,7 @@ async fn the_number_of_a_nested_call_is_that_of_its_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_least_hold_of_a_nested_call_becomes_one_of_the_lock() {
+async fn min_hold_of_a_nested_call_applies_to_the_outer_lock() {
     let manager = LockManager::builder().linger(SECOND).in_memory().unwrap();
     // Requests of the outer and the inner call, and the time for which the key stays taken.
     let table = [(None, Some(4), 4), (Some(6), Some(4), 6), (Some(4), Some(6), 6), (Some(4), None, 4)];
@@ -292,7 +292,7 @@ async fn a_least_hold_of_a_nested_call_becomes_one_of_the_lock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_lingers_as_its_outer_call_wants() {
+async fn linger_option_of_the_outer_call_decides() {
     let manager = LockManager::in_memory();
     let nested = async |_: &LockGuard| manager.acquire(inner().linger(SECOND)).await.map(drop);
     for _ in 0..6 {
@@ -306,7 +306,7 @@ async fn a_lock_lingers_as_its_outer_call_wants() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_call_leaves_no_lock_to_another_worker() {
+async fn detached_nested_guard_cannot_be_attached() {
     let manager = LockManager::in_memory();
     let body = async |guard: &LockGuard| {
         let left = manager.acquire(inner()).await?.detach();
@@ -318,7 +318,7 @@ async fn a_nested_call_leaves_no_lock_to_another_worker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_call_makes_the_lease_longer() {
+async fn extend_of_a_nested_guard_extends_the_outer_lease() {
     let manager = LockManager::in_memory();
     let body = async |guard: &LockGuard| {
         advance(8 * SECOND).await;
@@ -330,7 +330,7 @@ async fn a_nested_call_makes_the_lease_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_call_goes_on_while_the_manager_is_shut_down() {
+async fn nested_call_succeeds_during_shutdown() {
     let manager = LockManager::in_memory();
     let body = async |_: &LockGuard| {
         assert!(timeout(SECOND, manager.shutdown()).await.is_ok());
@@ -340,7 +340,7 @@ async fn a_nested_call_goes_on_while_the_manager_is_shut_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nested_calls_that_have_waited_leave_no_watchers_behind() {
+async fn nested_calls_leave_no_loss_watchers_behind() {
     static SITE: Site = Site::new(KEY, "shop", "src/shop.rs", 7);
     let manager = LockManager::in_memory();
     let guard = manager.acquire(outer()).await.unwrap();
@@ -378,7 +378,7 @@ async fn nested_calls_that_have_waited_leave_no_watchers_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_nested_call_saw_of_its_caller_is_not_that_of_the_next_one() {
+async fn ownership_of_an_ended_call_gives_no_access_to_the_next_holder() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(outer().fencing()).await.unwrap();
     let (tenure, number) = (guard.held().tenure(), guard.fencing_token());
@@ -402,7 +402,7 @@ async fn what_a_nested_call_saw_of_its_caller_is_not_that_of_the_next_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guard_that_was_given_back_shows_no_lock_of_somebody_else() {
+async fn released_guard_gives_no_access_to_the_lock_of_the_next_holder() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(outer()).await.unwrap();
     let gives_back = async {
@@ -420,7 +420,7 @@ async fn a_guard_that_was_given_back_shows_no_lock_of_somebody_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_view_was_held_until_it_was_given_back_however_long_its_guard_lives() {
+async fn hold_time_of_a_nested_guard_ends_with_its_release() {
     let manager = LockManager::in_memory();
     let body = async |guard: &LockGuard| {
         let view = manager.acquire(inner()).await?;
@@ -437,7 +437,7 @@ async fn a_view_was_held_until_it_was_given_back_however_long_its_guard_lives() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn giving_back_a_view_that_was_lost_says_so_once() {
+async fn release_of_a_lost_nested_guard_fails_only_once() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(outer().without_renewal()).await.unwrap();
     let body = hold_through(&guard, async {
@@ -450,7 +450,7 @@ async fn giving_back_a_view_that_was_lost_says_so_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_loss_of_a_view_is_told_of_its_release() {
+async fn loss_watcher_of_a_nested_guard_is_woken_by_its_release() {
     let manager = LockManager::in_memory();
     let body = async |_: &LockGuard| {
         let view = Arc::new(manager.acquire(inner()).await?);

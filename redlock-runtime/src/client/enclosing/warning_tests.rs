@@ -12,7 +12,7 @@ fn inner() -> LockRequest {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_nested_call_that_waits_for_a_guard_of_its_own_body_names_both_lines() {
+async fn warning_about_a_nested_call_behind_its_own_guard_names_both_lines() {
     let warnings = Warnings::default();
     let _subscribed = subscribe(warnings.clone());
     let manager = LockManager::in_memory();
@@ -34,7 +34,7 @@ async fn a_nested_call_that_waits_for_a_guard_of_its_own_body_names_both_lines()
 }
 
 #[tokio::test(start_paused = true)]
-async fn branches_that_take_ordinary_turns_are_no_warning() {
+async fn branches_that_take_turns_cause_no_warning() {
     let warnings = Warnings::default();
     let _subscribed = subscribe(warnings.clone());
     let manager = LockManager::in_memory();

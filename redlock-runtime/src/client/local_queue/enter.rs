@@ -24,7 +24,7 @@ pub(crate) enum Entered {
 impl LocalQueue {
     /// Creates a separate local turn for `parts` in this `mode`, because other calls may have the lock as well, or
     /// because it has several names.
-    pub(crate) fn enter_beside(
+    pub(crate) fn enter_unqueued(
         self: &Arc<Self>,
         (parts, mode): (&Parts, Mode),
         wanted: Wanted,
@@ -47,7 +47,7 @@ impl LocalQueue {
         let (line, planned) = (acquisition.line(), Planned::first(wanted.ttl, now));
         let mut shard = self.shard(&line);
         shard.entries.insert((&*line).into(), Entry::new(Arc::clone(&acquisition), planned));
-        shard.look_by(&line, planned);
+        shard.schedule_check(&line, planned);
         drop(shard);
         LocalOwner::new(self, acquisition)
     }
@@ -67,7 +67,7 @@ impl LocalQueue {
         entry.replace(before, after)?;
         let mut shard = self.shard(&next);
         shard.entries.insert((&*next).into(), entry);
-        shard.look_by(&next, Planned::at(self.shared.clock.now()));
+        shard.schedule_check(&next, Planned::at(self.shared.clock.now()));
         Ok(())
     }
 
@@ -78,14 +78,14 @@ impl LocalQueue {
         let (is_free, _seen, _superseded);
         let mut shard = self.shard(key.name());
         let planned = Planned::first(wanted.ttl, now);
-        shard.look_by(key.name(), planned);
+        shard.schedule_check(key.name(), planned);
         let Some(entry) = shard.entries.get_mut(key.name()) else {
             let acquisition = first();
             shard.entries.insert(key.shared_name(), Entry::new(Arc::clone(&acquisition), planned));
             return Entered::First(LocalOwner::new(self, acquisition));
         };
         if entry.is_left() {
-            if let Some((turn, before)) = self.take_left(&mut shard, first, key, wanted, now) {
+            if let Some((turn, before)) = self.take_idle(&mut shard, first, key, wanted, now) {
                 drop(shard);
                 // Released before this call asks any node. If another thread has begun to send the releases, it has
                 // sent them when this returns.

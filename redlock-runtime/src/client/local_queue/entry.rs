@@ -68,7 +68,7 @@ impl Entry {
     }
 
     /// Schedules a check by the watchdog, at the time `planned` or earlier.
-    pub(super) fn look_by(&mut self, planned: Planned) {
+    pub(super) fn schedule_check(&mut self, planned: Planned) {
         self.planned = self.planned.or(planned);
     }
 
@@ -103,7 +103,7 @@ impl Entry {
 
     /// Returns `true` if a call holds the lock exclusively or wants it so. A downgraded lock without waiting calls is
     /// not exclusive.
-    pub(super) fn is_in_the_way_of_readers(&self) -> bool {
+    pub(super) fn blocks_readers(&self) -> bool {
         !self.is_left() && (!self.is_alone() || !self.acquisition.mode().is_shared())
     }
 
@@ -197,7 +197,7 @@ impl Entry {
 
     /// Removes the call of `waiter` from the queue, if it is the first and the lease of the present owner has ended.
     /// The returned calls must be woken after every mutex is free.
-    pub(super) fn leave_to_supersede(&mut self, waiter: &Arc<LocalWaiter>) -> (bool, Calls) {
+    pub(super) fn dequeue_if_superseding(&mut self, waiter: &Arc<LocalWaiter>) -> (bool, Calls) {
         if !self.first().is_some_and(|first| Arc::ptr_eq(first, waiter)) {
             return (false, Calls::default());
         }

@@ -75,7 +75,7 @@ impl LocalQueue {
         let kept = self.part(hash).keep(self, acquisition, hash, now);
         let Some((until, calls)) = kept else { return false };
         drop(calls);
-        self.look_within(until.since(now), now);
+        self.schedule_check_within(until.since(now), now);
         if self.idling.count.load(Ordering::Relaxed) > self.shared.policy.max_idle {
             self.make_room();
         }
@@ -105,7 +105,7 @@ impl LocalQueue {
 
     /// Gives an idle lock to an entering call: with the same token, if the call can use it unchanged. Otherwise, the
     /// call gets a new token, the `first`, and the returned token must be released before any node is asked.
-    pub(super) fn take_left(
+    pub(super) fn take_idle(
         self: &Arc<Self>,
         shard: &mut Shard,
         first: impl FnOnce() -> Arc<Acquisition>,
@@ -121,11 +121,11 @@ impl LocalQueue {
         if let Some(until) = until {
             shard.idle.remove(key.shared_name(), until);
             if is_retaken {
-                self.not_idle(&self.idling.retaken);
+                self.count_idle_end(&self.idling.retaken);
             } else if acquisition.is_contended() {
                 self.recalled(shard, key.name(), now);
             } else {
-                self.not_idle(&self.idling.expired);
+                self.count_idle_end(&self.idling.expired);
             }
         }
         let entry = shard.entries.get_mut(key.name())?;
@@ -140,7 +140,7 @@ impl LocalQueue {
     }
 
     /// Records that a lock is not idle any longer, with a counter for the reason.
-    fn not_idle(&self, counter: &AtomicU64) {
+    fn count_idle_end(&self, counter: &AtomicU64) {
         self.idling.count.fetch_sub(1, Ordering::Relaxed);
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -154,7 +154,7 @@ impl LocalQueue {
         if let Some(until) = self.idling.recalled(retakes, now) {
             self.shared.hot_keys.presume_in_use(until);
         }
-        self.not_idle(&self.idling.recalled);
+        self.count_idle_end(&self.idling.recalled);
     }
 
     /// Returns the number of idle locks in each shard if keys were distributed evenly.
@@ -194,14 +194,14 @@ impl LocalQueue {
     }
 
     /// Records that the last handle of the manager was dropped, although some of its locks may still be held.
-    pub(crate) fn without_handle(&self) {
+    pub(crate) fn on_last_handle_dropped(&self) {
         self.idling.has_no_handle.store(true, Ordering::Release);
-        self.give_back_all();
+        self.release_all_idle();
     }
 
     /// Releases all idle locks. When this returns, all their releases are sent, even those that another thread has
     /// begun.
-    pub(super) fn give_back_all(&self) {
+    pub(super) fn release_all_idle(&self) {
         if self.idling.is_wanted.load(Ordering::Relaxed) && self.shared.rules.apply(Rule::HandlesReturnIdle) {
             for shard in &self.shards {
                 let (ending, ended) = {
@@ -220,7 +220,7 @@ impl LocalQueue {
     /// Releases idle locks whose time has ended without a request from others.
     pub(super) fn give_back(&self, ended: &[Arc<Acquisition>]) {
         for acquisition in ended {
-            self.not_idle(&self.idling.expired);
+            self.count_idle_end(&self.idling.expired);
             self.release_ended(acquisition);
         }
     }
@@ -263,7 +263,7 @@ impl Shard {
         local.idling.kept.fetch_add(1, Ordering::Relaxed);
         entry.leave_idle(until);
         self.idle.add(acquisition.key().shared_name(), until);
-        self.look_by(acquisition.key().name(), Planned::at(until));
+        self.schedule_check(acquisition.key().name(), Planned::at(until));
         Some((until, calls))
     }
 

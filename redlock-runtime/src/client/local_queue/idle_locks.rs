@@ -62,7 +62,7 @@ impl IdleLocks {
     /// may be idle in the shard.
     pub(super) fn habit(&mut self, hash: u64, most: usize, now: Instant) -> Option<&mut KeyUsage> {
         let keys = most.saturating_mul(HABITS_PER_IDLE).max(LEAST_HABITS);
-        self.habits.get_or_insert_with(|| UsageTable::of_keys(keys)).of(hash, now)
+        self.habits.get_or_insert_with(|| UsageTable::with_key_count(keys)).of(hash, now)
     }
 
     /// Adds the lock of the key called `name`.

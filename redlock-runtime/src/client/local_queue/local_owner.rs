@@ -85,7 +85,7 @@ impl LocalOwner {
         self.acquisition.release();
         self.local.go_on_as(&self.acquisition, &acquisition)?;
         if self.role == Role::Founds {
-            self.local.founds_as(&self.acquisition, &acquisition);
+            self.local.replace_gathering_token(&self.acquisition, &acquisition);
         }
         (self.turn, self.acquisition) = (acquisition.turn(), acquisition);
         Ok(())
@@ -137,7 +137,7 @@ impl LocalOwner {
     fn end_with(&self, may_linger: bool, release: impl FnOnce(&Acquisition)) {
         #[cfg(feature = "testing")]
         self.local.shared.stays.end(*self.acquisition.token(), self.turn);
-        if !self.acquisition.end_turn(self.turn) || self.passes_on() {
+        if !self.acquisition.end_turn(self.turn) || self.pass_to_next() {
             return;
         }
         if may_linger && self.local.keep(&self.acquisition) {
@@ -148,9 +148,9 @@ impl LocalOwner {
     }
 
     /// Passes the lock on. Returns `true` if a waiting call got it.
-    fn passes_on(&self) -> bool {
+    fn pass_to_next(&self) -> bool {
         if self.acquisition.is_permit() {
-            return self.local.passes_permit_on(&self.acquisition);
+            return self.local.pass_permit_on(&self.acquisition);
         }
         while let Some(Next::Passes(waiter, calls)) = self.next() {
             let is_handed = waiter.hand(&self.acquisition);
@@ -202,11 +202,11 @@ impl Drop for LocalOwner {
         match self.role {
             Role::Own => self.end_with(true, Acquisition::release),
             Role::Founds => {
-                if let Some(left) = self.local.next_founder(&self.acquisition, self.turn) {
+                if let Some(left) = self.local.next_leader(&self.acquisition, self.turn) {
                     self.end_with(true, Acquisition::release);
                     // After the releases, because these calls ask the nodes themselves.
                     for reader in left {
-                        reader.goes_alone();
+                        reader.notify_alone();
                     }
                 }
             }

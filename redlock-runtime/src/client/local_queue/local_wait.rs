@@ -43,7 +43,7 @@ impl LocalWait {
         let (is_over, _seen, _superseded);
         let mut shard = self.local.shard(self.key.name());
         let entry = shard.entries.get_mut(self.key.name())?;
-        (is_over, _seen) = entry.leave_to_supersede(&self.waiter);
+        (is_over, _seen) = entry.dequeue_if_superseding(&self.waiter);
         if !is_over {
             return None;
         }

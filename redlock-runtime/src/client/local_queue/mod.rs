@@ -134,33 +134,33 @@ impl LocalQueue {
             }
             // After the changes, because an earlier check has not seen them.
             let mut shard = lock(shard);
-            shard.entries.values_mut().for_each(|entry| entry.look_by(Planned::at(now)));
+            shard.entries.values_mut().for_each(|entry| entry.schedule_check(Planned::at(now)));
             shard.planned = shard.planned.map(|planned| planned.or(Planned::at(now)));
         }
-        self.look_within(Duration::ZERO, now);
+        self.schedule_check_within(Duration::ZERO, now);
     }
 
     /// Schedules the checks of the lock of `acquisition`, which is held from now on with this `ttl`.
     pub(crate) fn watch(self: &Arc<Self>, acquisition: &Acquisition, ttl: Duration, now: Instant) {
         let (line, planned) = (acquisition.line(), Planned::first(ttl, now));
-        self.shard(&line).look_by(&line, planned);
-        self.look_within(planned.by.since(now), now);
+        self.shard(&line).schedule_check(&line, planned);
+        self.schedule_check_within(planned.by.since(now), now);
     }
 
     /// Makes the watchdog check the lock of `acquisition` at once.
     pub(crate) fn look_at(self: &Arc<Self>, acquisition: &Acquisition) {
         let (line, now) = (acquisition.line(), self.shared.clock.now());
-        self.shard(&line).look_by(&line, Planned::at(now));
-        self.look_within(Duration::ZERO, now);
+        self.shard(&line).schedule_check(&line, Planned::at(now));
+        self.schedule_check_within(Duration::ZERO, now);
     }
 
     /// Makes the watchdog check `within` that time from `now`.
-    pub(crate) fn look_within(self: &Arc<Self>, within: Duration, now: Instant) {
+    pub(crate) fn schedule_check_within(self: &Arc<Self>, within: Duration, now: Instant) {
         let watched = || -> Weak<dyn Watched> {
             let local: Arc<dyn Watched> = self.clone();
             Arc::downgrade(&local)
         };
-        self.watchdog.look_within(watched, within, now);
+        self.watchdog.schedule_check_within(watched, within, now);
     }
 
     /// Ends every wait in the local queues and in the queues of the nodes, and releases all idle locks.
@@ -169,7 +169,7 @@ impl LocalQueue {
         if self.shared.rules.apply(Rule::ClosingEndsTheLines) {
             self.shards.iter().for_each(close);
         }
-        self.give_back_all();
+        self.release_all_idle();
         self.shared.changed.notify_waiters();
     }
 
@@ -217,7 +217,7 @@ impl Watched for LocalQueue {
         let (parts, mut next) = self.parts_due(now);
         let is_due = parts.clone().next().is_some_and(|(at, _)| at <= now);
         for (at, index) in parts {
-            if !is_due || schedule::is_crowd(due.len()) {
+            if !is_due || schedule::is_batch_full(due.len()) {
                 return earliest(next, Some(at));
             }
             let Some(part) = self.shards.get(index) else { break };
@@ -231,9 +231,9 @@ impl Watched for LocalQueue {
         next
     }
 
-    fn look_by(&self, acquisition: &Acquisition, at: Instant) {
+    fn schedule_check(&self, acquisition: &Acquisition, at: Instant) {
         let (line, planned) = (acquisition.line(), Planned::together(at, acquisition.ttl()));
-        self.shard(&line).look_by(&line, planned);
+        self.shard(&line).schedule_check(&line, planned);
     }
 
     fn rules(&self) -> Rules {
@@ -276,10 +276,10 @@ impl Shard {
     }
 
     /// Schedules a check of the key called `name` by the watchdog, at the time `planned` or earlier.
-    fn look_by(&mut self, name: &str, planned: Planned) {
+    fn schedule_check(&mut self, name: &str, planned: Planned) {
         self.planned = Some(self.planned.map_or(planned, |before| before.or(planned)));
         if let Some(entry) = self.entries.get_mut(name) {
-            entry.look_by(planned);
+            entry.schedule_check(planned);
         }
     }
 
@@ -320,7 +320,7 @@ fn close(shard: &Mutex<Shard>) {
         (shard.entries.values_mut().map(Entry::close).collect(), readers)
     };
     for reader in readers {
-        reader.goes_alone();
+        reader.notify_alone();
     }
     for (acquisition, waiters) in closed {
         for waiter in waiters {

@@ -31,14 +31,14 @@ impl LocalQueue {
     }
 
     /// Tries to pass `permit` on at the end of a call's turn. Returns `true` if another call has the permit now.
-    pub(super) fn passes_permit_on(&self, permit: &Arc<Acquisition>) -> bool {
+    pub(super) fn pass_permit_on(&self, permit: &Arc<Acquisition>) -> bool {
         let name = permit.key().name();
         if self.shared.is_closed() || !self.shard(name).takers.contains_key(name) {
             return false;
         }
         // Before the queue of the key: two shards are never locked together.
         let Some(admission) = self.acquisition(permit.key().admission().name()) else { return false };
-        permit.take_in_extensions();
+        permit.process_extension_replies();
         while let Some((taker, calls)) = self.next_taker(permit, &admission) {
             let is_handed = taker.waiter.hand(permit);
             // Events of this turn do not concern the next one.
@@ -56,7 +56,7 @@ impl LocalQueue {
         let name = permit.key().name();
         let mut shard = self.shard(name);
         let takers = shard.takers.get_mut(name)?;
-        let next = admission.while_counted(|counted| takers.next(permit, counted));
+        let next = admission.with_counted_holders(|counted| takers.next(permit, counted));
         shard.forget_takers(name);
         next
     }

@@ -51,12 +51,12 @@ impl Reader {
         true
     }
 
-    pub(super) fn goes_alone(&self) {
+    pub(super) fn notify_alone(&self) {
         self.tell(|| Handoff::Alone);
     }
 
     /// Polls for the result.
-    pub(super) fn poll_told(&self, cx: &Context<'_>) -> Poll<Handoff> {
+    pub(super) fn poll_handoff(&self, cx: &Context<'_>) -> Poll<Handoff> {
         let mut state = self.state();
         match mem::replace(&mut *state, State::Gone) {
             State::Waiting(waker) => {

@@ -40,7 +40,7 @@ impl ReaderWait {
     /// waits for it end as well.
     pub(crate) fn end(self, now: Instant) -> News {
         for reader in self.local.end_gathering(&self.key, &self.reader, now) {
-            reader.goes_alone();
+            reader.notify_alone();
         }
         match self.reader.leave() {
             Cancelled::Handoff(told) => self.news(told),
@@ -64,7 +64,7 @@ impl Future for ReaderWait {
     type Output = News;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<News> {
-        self.reader.poll_told(cx).map(|told| self.news(told))
+        self.reader.poll_handoff(cx).map(|told| self.news(told))
     }
 }
 

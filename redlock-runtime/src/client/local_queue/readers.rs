@@ -30,7 +30,7 @@ impl Readers {
         }
     }
 
-    pub(super) fn gathers_as(&self, acquisition: &Arc<Acquisition>) -> bool {
+    pub(super) fn is_gathering_for(&self, acquisition: &Arc<Acquisition>) -> bool {
         matches!(self, Self::Gathering { acquisition: ours, .. } if Arc::ptr_eq(ours, acquisition))
     }
 }

@@ -16,7 +16,7 @@ struct Returning(Arc<Acquisition>);
 
 impl Drop for Returning {
     fn drop(&mut self) {
-        self.0.has_come_back();
+        self.0.clear_returning();
     }
 }
 
@@ -26,12 +26,12 @@ impl LocalQueue {
         if permit.comes_back() {
             let permit = Returning(Arc::clone(permit));
             if let Some(runtime) = timers::runtime() {
-                runtime.spawn(async move { self.win_votes_back(&permit.0).await });
+                runtime.spawn(async move { self.reacquire_votes(&permit.0).await });
             }
         }
     }
 
-    async fn win_votes_back(self: Arc<Self>, permit: &Acquisition) {
+    async fn reacquire_votes(self: Arc<Self>, permit: &Acquisition) {
         let wanted = Wanted { ttl: turn(permit.ttl()), is_fenced: false, is_kept: false, linger: Duration::ZERO };
         let admission = self.enter_with(Arc::new(permit.way_back()), wanted, self.shared.clock.now());
         if let Some(Some(admission)) = permit.while_held(stand_in(admission, wanted)).await {

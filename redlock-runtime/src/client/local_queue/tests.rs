@@ -42,7 +42,7 @@ async fn waiting(manager: &LockManager, request: LockRequest) -> JoinHandle<Resu
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_entry_exists_while_somebody_holds_the_key_or_waits() {
+async fn queue_entry_exists_while_a_call_holds_the_key_or_waits() {
     let manager = LockManager::in_memory();
     let lines = || manager.local.lines();
     let held = manager.acquire(request()).await.unwrap();
@@ -61,7 +61,7 @@ async fn an_entry_exists_while_somebody_holds_the_key_or_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_time_is_up_leaves_the_line() {
+async fn timed_out_call_leaves_the_local_queue() {
     let manager = LockManager::in_memory();
     let held = manager.acquire(request()).await.unwrap();
     let error = manager.acquire(request().wait(TTL / 2)).await.unwrap_err();
@@ -73,7 +73,7 @@ async fn a_call_whose_time_is_up_leaves_the_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_empties_the_lines_and_leaves_the_holder_alone() {
+async fn shutdown_empties_the_local_queues_and_keeps_the_holder() {
     let manager = LockManager::in_memory();
     let held = manager.acquire(request()).await.unwrap();
     let calls = [waiting(&manager, request()).await, waiting(&manager, request()).await];
@@ -87,7 +87,7 @@ async fn a_shutdown_empties_the_lines_and_leaves_the_holder_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leaked_guard_is_succeeded_by_the_first_in_line_when_its_lease_is_over() {
+async fn first_waiter_supersedes_a_leaked_guard_after_its_lease() {
     let manager = LockManager::in_memory();
     let begun = manager.shared().clock.now();
     std::mem::forget(manager.acquire(request()).await.unwrap());
@@ -101,7 +101,7 @@ async fn a_leaked_guard_is_succeeded_by_the_first_in_line_when_its_lease_is_over
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_first_in_line_takes_over_and_only_when_the_lease_is_over() {
+async fn only_the_first_waiter_supersedes_and_only_after_the_lease() {
     let (manager, key) = (LockManager::in_memory(), LockKey::from(KEY));
     let held = manager.acquire(request()).await.unwrap();
     let wanted = Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO };
@@ -120,7 +120,7 @@ async fn only_the_first_in_line_takes_over_and_only_when_the_lease_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_guard_that_outlives_its_lease_does_not_disturb_its_successor() {
+async fn expired_guard_does_not_disturb_its_successor() {
     let manager = LockManager::in_memory();
     let late = manager.acquire(request()).await.unwrap();
     tokio::time::advance(TTL).await;
@@ -136,7 +136,7 @@ async fn a_guard_that_outlives_its_lease_does_not_disturb_its_successor() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_that_a_key_in_use_keeps_alive_keeps_its_manager_alive() {
+async fn key_in_use_does_not_keep_its_manager_alive() {
     let manager = LockManager::in_memory();
     let held = manager.acquire(request()).await.unwrap();
     let next = waiting(&manager, request()).await;
@@ -163,7 +163,7 @@ impl Wake for Inline {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_is_woken_by_a_pass_or_a_takeover_may_look_at_the_line_at_once() {
+async fn task_woken_by_a_hand_off_or_takeover_can_use_the_queue_at_once() {
     let manager = LockManager::in_memory();
     let waker = Waker::from(Arc::new(Inline(manager.clone())));
     let mut cx = Context::from_waker(&waker);
@@ -181,7 +181,7 @@ async fn whoever_is_woken_by_a_pass_or_a_takeover_may_look_at_the_line_at_once()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_another_call_has_had_since_was_lost_also_when_that_one_is_gone() {
+async fn superseded_guard_stays_lost_after_its_successor_released() {
     let manager = LockManager::in_memory();
     for _ in 0..2 {
         let late = manager.acquire(request()).await.unwrap();
@@ -192,7 +192,7 @@ async fn a_lock_that_another_call_has_had_since_was_lost_also_when_that_one_is_g
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_gone_leaves_no_place_but_its_own() {
+async fn cancelled_call_gives_up_only_its_own_queue_place() {
     let manager = LockManager::in_memory();
     let (wanted, key) =
         (Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO }, LockKey::from(KEY));
@@ -209,7 +209,7 @@ async fn a_call_that_is_gone_leaves_no_place_but_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_room_of_locks_that_were_held_at_once_is_given_back() {
+async fn queue_memory_shrinks_after_many_locks_are_released() {
     let manager = LockManager::in_memory();
     let room = || manager.local.shards.iter().map(|shard| lock(shard).entries.capacity()).sum::<usize>();
     let mut held = Vec::new();
@@ -224,7 +224,7 @@ async fn the_room_of_locks_that_were_held_at_once_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_is_renewed_in_time_however_long_the_one_before_it_could_wait() {
+async fn short_ttl_lock_after_a_long_ttl_holder_is_renewed_in_time() {
     let manager = LockManager::in_memory();
     let held = manager.acquire(LockRequest::new(KEY).ttl(60 * TTL).wait(Wait::Forever)).await.unwrap();
     let next = tokio::spawn({
@@ -240,7 +240,7 @@ async fn a_lock_is_renewed_in_time_however_long_the_one_before_it_could_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_line_names_a_token_until_its_releases_are_sent() {
+async fn local_queue_names_a_token_until_its_releases_are_sent() {
     let (line, named) = (Arc::new(OnceLock::<Weak<LocalQueue>>::new()), Arc::new(Mutex::new(Vec::new())));
     let (looked_at, seen) = (Arc::clone(&line), Arc::clone(&named));
     let node = HookedNode::new(Clock::tokio(), move |command| {
@@ -263,7 +263,7 @@ async fn the_line_names_a_token_until_its_releases_are_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_gives_a_lock_to_a_crowd_asks_for_it_again_after_a_moment() {
+async fn process_pauses_before_it_reacquires_a_key_with_many_waiters() {
     let clock = Clock::tokio();
     // Number of other waiters, and milliseconds between the release and the next request for the lock.
     for (crowd, rest) in [(15, 0), (16, 1)] {

@@ -12,7 +12,7 @@
 //! If the waiting calls have given up on a call, it continues alone and does not change this entry.
 //!
 //! A token that no call may join any longer is not stored here, and ends with the last of its calls. Some calls must
-//! not wait for others, or need their own token. They take a separate token ([`enter_beside`](LocalQueue)).
+//! not wait for others, or need their own token. They take a separate token ([`enter_unqueued`](LocalQueue)).
 
 #[cfg(test)]
 mod tests;
@@ -62,7 +62,7 @@ impl LocalQueue {
         // Declared before the shard, so that the calls are woken and dropped after its mutex is free.
         let (_calls, _sealed, number);
         let mut shard = self.shard(key.name());
-        let is_wanted_here = shard.entries.get(key.name()).is_some_and(Entry::is_in_the_way_of_readers);
+        let is_wanted_here = shard.entries.get(key.name()).is_some_and(Entry::blocks_readers);
         match shard.readers.get_mut(key.name()) {
             // No call overtakes a writer of this process, because that is known at once.
             Some(Readers::Joined(acquisition)) if !is_wanted_here => {
@@ -107,7 +107,7 @@ impl LocalQueue {
         let key = acquisition.key();
         let mut shard = self.shard(key.name());
         // Other calls have another token, or wait for one, even calls that have given up on this one.
-        if shard.readers.get(key.name()).is_some_and(|readers| !readers.gathers_as(&acquisition)) {
+        if shard.readers.get(key.name()).is_some_and(|readers| !readers.is_gathering_for(&acquisition)) {
             return first;
         }
         let before = shard.readers.insert(key.shared_name(), Readers::Joined(Arc::clone(&acquisition)));
@@ -124,7 +124,7 @@ impl LocalQueue {
     }
 
     /// Records that the asking call continues with the token `after` instead of `before`, if others still wait for it.
-    pub(super) fn founds_as(&self, before: &Arc<Acquisition>, after: &Arc<Acquisition>) {
+    pub(super) fn replace_gathering_token(&self, before: &Arc<Acquisition>, after: &Arc<Acquisition>) {
         let _before;
         let name = before.key().name();
         if let Some(Readers::Gathering { acquisition: ours, .. }) = self.shard(name).readers.get_mut(name)
@@ -155,7 +155,7 @@ impl LocalQueue {
 
     /// Handles the end of a call that asks for the lock with `acquisition`, while others wait for it. If it has a place
     /// in the queues, the next of them takes over. Otherwise, returns the waiting calls.
-    pub(super) fn next_founder(
+    pub(super) fn next_leader(
         self: &Arc<Self>,
         acquisition: &Arc<Acquisition>,
         turn: u32,
@@ -164,7 +164,7 @@ impl LocalQueue {
         let has_place = acquisition.is_waiting() && acquisition.is_heard() && !self.shared.is_closed();
         loop {
             let mut shard = self.shard(name);
-            let next = match shard.readers.get_mut(name).filter(|readers| readers.gathers_as(acquisition)) {
+            let next = match shard.readers.get_mut(name).filter(|readers| readers.is_gathering_for(acquisition)) {
                 Some(Readers::Gathering { waiting, .. }) if has_place => waiting.pop_front(),
                 Some(_) => None,
                 None => return Some(VecDeque::new()),
@@ -194,7 +194,7 @@ impl LocalQueue {
     }
 
     /// Returns the token of the call whose result the readers of `key` wait for.
-    pub(crate) fn gathered_by(&self, key: &LockKey) -> Option<Arc<Acquisition>> {
+    pub(crate) fn gathering_acquisition(&self, key: &LockKey) -> Option<Arc<Acquisition>> {
         match self.shard(key.name()).readers.get(key.name())? {
             Readers::Gathering { acquisition, .. } => Some(Arc::clone(acquisition)),
             Readers::Joined(_) => None,

@@ -15,7 +15,7 @@
 //! Source: the lock dependency checker of the Linux kernel, `Documentation/locking/lockdep-design.rst`, which has
 //! classes of locks and steps between them.
 
-use super::key_order::{both_ways, differ_in_numbers_only};
+use super::key_order::{compare_by_text_and_number, differ_in_numbers_only};
 use crate::error::OrderStep;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -108,8 +108,8 @@ impl Graph {
         let order = Order { step, gates, is_reported: false };
         if from == to {
             let is_like = matches!(held.kind, Kind::Template(_)) || differ_in_numbers_only(held.name, asked.name);
-            let compared = both_ways(held.name, asked.name);
-            return is_like.then(|| self.look_at_one_kind(from, compared, &order, is_noted)).flatten();
+            let compared = compare_by_text_and_number(held.name, asked.name);
+            return is_like.then(|| self.check_same_kind(from, compared, &order, is_noted)).flatten();
         }
         let known = self.orders.get(&from).and_then(|orders| orders.get(&to));
         let mut order = known.map_or(Some(order.clone()), |known| known.and(&order))?;
@@ -168,7 +168,7 @@ impl Graph {
     }
 
     /// Checks two locks of one kind, whose keys compare like this.
-    fn look_at_one_kind(
+    fn check_same_kind(
         &mut self,
         kind: usize,
         compared: [Ordering; 2],

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// Returns the order by letters and the order by the numbers in the text. `order:9` comes after `order:10` by letters,
 /// and before it by numbers. A program that sorts in one of the two ways has a consistent order.
-pub(super) fn both_ways(one: &str, other: &str) -> [Ordering; 2] {
+pub(super) fn compare_by_text_and_number(one: &str, other: &str) -> [Ordering; 2] {
     [one.cmp(other), by_numbers(one, other)]
 }
 
@@ -48,11 +48,11 @@ fn rest(text: &str, start: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::both_ways;
+    use super::compare_by_text_and_number;
     use std::cmp::Ordering::{Equal, Greater, Less};
 
     #[test]
-    fn numbers_and_letters() {
+    fn keys_are_compared_by_letters_and_by_numbers() {
         let table = [
             ("a", "b", [Less, Less]),
             ("order:9", "order:10", [Greater, Less]),
@@ -64,8 +64,12 @@ mod tests {
             ("99999999999999999999999", "100000000000000000000000", [Greater, Less]),
         ];
         for (one, other, expected) in table {
-            assert_eq!(both_ways(one, other), expected, "{one} {other}");
-            assert_eq!(both_ways(other, one), expected.map(std::cmp::Ordering::reverse), "{other} {one}");
+            assert_eq!(compare_by_text_and_number(one, other), expected, "{one} {other}");
+            assert_eq!(
+                compare_by_text_and_number(other, one),
+                expected.map(std::cmp::Ordering::reverse),
+                "{other} {one}"
+            );
         }
     }
 }

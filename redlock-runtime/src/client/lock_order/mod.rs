@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_of_a_third_lock_that_run_together_make_no_order_safe() {
+    fn shared_outer_lock_does_not_make_opposite_orders_safe() {
         static SITES: [Site; 3] =
             [Site::new("gate", "f", "f.rs", 1), Site::new("a", "f", "f.rs", 2), Site::new("b", "f", "f.rs", 3)];
         let [gate, a, b] = SITES.each_ref().map(|site| move || lock(Place::Attribute(site), site.template()));
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_refused_has_taken_no_lock_in_any_order() {
+    fn refused_call_records_no_lock_order() {
         static SITES: [Site; 3] =
             [Site::new("a", "f", "f.rs", 1), Site::new("b", "f", "f.rs", 2), Site::new("c", "f", "f.rs", 3)];
         let [a, b, c] = SITES.each_ref().map(|site| move || lock(Place::Attribute(site), site.template()));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_one_line_are_compared_when_they_differ_in_numbers_only() {
+    fn keys_of_one_call_site_are_ordered_if_they_differ_only_in_numbers() {
         let place = Place::Call(std::panic::Location::caller());
         let order = LockOrder::default();
         let is_refused = |held, asked| order.contradiction(&[lock(place, held)], &lock(place, asked), false).is_some();

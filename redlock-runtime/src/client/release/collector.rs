@@ -73,8 +73,8 @@ impl Collector {
         loop {
             release.ledger().waits();
             let answer = (&mut release.answer).await;
-            release.ledger().waits_no_more();
-            if release.is_followed_after(&answer, &*self.node) {
+            release.ledger().record_collector_answer();
+            if release.send_follow_up(&answer, &*self.node) {
                 continue;
             }
             let left = release.matters_until().since(self.clock.now());
@@ -84,7 +84,7 @@ impl Collector {
             // Time to detect a broken connection, and for a busy server to recover.
             let later = async {
                 sleep(pause).await;
-                self.node.up_for(release.key()).await;
+                self.node.wait_until_up(release.key()).await;
             };
             if timeout(left, later).await.is_err() {
                 return release.settle(&answer);
@@ -102,7 +102,7 @@ impl Collector {
             self.waiting.push_back(release);
         }
         for release in &mut self.waiting {
-            if release.is_open_by_now() {
+            if release.take_unsettled_answer() {
                 release.send_again(&*self.node, self.clock.now());
             }
         }
@@ -123,7 +123,7 @@ mod tests {
 
     /// One part answers nothing, and a connection of another part breaks with a release on it.
     #[tokio::test(start_paused = true)]
-    async fn what_one_part_owes_holds_up_no_release_at_another_one() {
+    async fn silent_shard_does_not_delay_releases_at_another_shard() {
         let (clock, (sent, mut sends)) = (Clock::tokio(), mpsc::unbounded_channel());
         let node = HookedNode::new(clock, move |command| {
             if command.key() == "silent" {
@@ -136,7 +136,7 @@ mod tests {
         let handle = NodeHandle::in_background(node, clock, &Handle::current());
         for (time, key) in [(1, "silent"), (2, "cut off")] {
             let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(time, 0));
-            let last = LastCommand::of_unknown_token(clock.now());
+            let last = LastCommand::for_unknown_token(clock.now());
             let release = handle.release(Arc::new(Subject::new(key.into(), token)), last);
             handle.follow_up(release);
         }

@@ -109,7 +109,7 @@ impl PendingRelease {
 
     /// Handles the first answer.
     fn answered(mut self, answer: Answer, queue: Option<&CollectorQueue>) {
-        self.note_heard();
+        self.record_answer();
         match queue {
             // A node that answers at once has no queue to leave.
             Some(queue) if self.last.settled_by(&answer) != Settlement::Settled => {
@@ -123,7 +123,7 @@ impl PendingRelease {
 
     /// Sends the release that has to follow `answer` at once, if any. Returns `true` if there is a further answer to
     /// wait for.
-    pub(super) fn is_followed_after(&mut self, answer: &Answer, node: &dyn Node) -> bool {
+    pub(super) fn send_follow_up(&mut self, answer: &Answer, node: &dyn Node) -> bool {
         match self.last.settled_by(answer) {
             Settlement::LeavesQueue => self.last.leave_queue(),
             Settlement::Unfinished => self.last.find_next(),
@@ -151,7 +151,7 @@ impl PendingRelease {
 
     /// Returns `true` if an answer has arrived that leaves the release open, and removes it. A conclusive answer stays
     /// for the code that settles the release.
-    pub(super) fn is_open_by_now(&mut self) -> bool {
+    pub(super) fn take_unsettled_answer(&mut self) -> bool {
         match self.answer.try_answer() {
             Some(answer) if self.is_settled_by(&answer) => {
                 self.answer = Pending::answered(answer);
@@ -191,7 +191,7 @@ impl PendingRelease {
     }
 
     /// Records an answer of the connection, if only the connection tracks the release.
-    fn note_heard(&mut self) {
+    fn record_answer(&mut self) {
         if std::mem::take(&mut self.is_owed) {
             self.ledger.heard();
         }
@@ -200,7 +200,7 @@ impl PendingRelease {
 
 impl Drop for PendingRelease {
     fn drop(&mut self) {
-        self.note_heard();
+        self.record_answer();
         self.leave();
         if !self.is_settled && !self.last.is_stray {
             self.count_as_abandoned("its task has ended");
@@ -251,11 +251,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_release_that_nobody_has_confirmed_is_told() {
+    async fn abandoned_release_is_logged() {
         let (clock, keeper) = (Clock::tokio(), Keeper::default());
         let _kept = subscribe(keeper.clone());
         let (node, ledger) = (
-            MemoryNode::new(clock, Environment::of_lone_node(ManagerId::random(), clock)),
+            MemoryNode::new(clock, Environment::for_single_node(ManagerId::random(), clock)),
             Arc::new(ReleaseLedger::new("memory", clock)),
         );
         for is_expected in [true, false] {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_that_a_node_has_told_of_is_kept_from_observers_like_any_other() {
+    async fn key_of_a_stray_release_is_redacted_for_observers() {
         let keys = Keys::default();
         let _kept = subscribe(Listener(keys.clone()));
         for redacts in [false, true] {
@@ -292,7 +292,7 @@ mod tests {
             let manager = builder.in_memory().unwrap();
             let (shared, now) = (manager.shared(), Clock::tokio().now());
             let subject = Arc::new(Subject::new("alice".into(), shared.new_token()));
-            let last = LastCommand { is_expected: true, ..LastCommand::of_unknown_token(now) };
+            let last = LastCommand { is_expected: true, ..LastCommand::for_unknown_token(now) };
             shared.release(0, subject, last);
             let told = keys.0.lock().unwrap().pop().unwrap();
             assert_eq!((told == "alice", told.starts_with('#')), (!redacts, redacts), "{told}");

@@ -130,7 +130,7 @@ impl ReleaseLedger {
     }
 
     /// Records that the collector has got the answer.
-    pub(super) fn waits_no_more(&self) {
+    pub(super) fn record_collector_answer(&self) {
         self.waiting_since.store(0, Ordering::Relaxed);
         self.overdue_since.store(0, Ordering::Relaxed);
     }
@@ -161,7 +161,7 @@ impl ReleaseLedger {
         let renewing = for_how_long(self.renewing_since.load(Ordering::Relaxed));
         let waited = waiting.max(renewing).max(for_how_long(self.owed.since()));
         let overdue = for_how_long(self.overdue_since.load(Ordering::Relaxed));
-        let is_stalled = waited >= STALLED_AFTER && self.is_overdue_still(overdue);
+        let is_stalled = waited >= STALLED_AFTER && self.mark_and_check_overdue(overdue);
         let is_refused = is_stalled || self.unanswered.load(Ordering::Relaxed) > MOST_UNANSWERED;
         is_refused.then_some(NodeError::Stalled(waited))
     }
@@ -170,7 +170,7 @@ impl ReleaseLedger {
     ///
     /// If this process was paused, every command in flight is overdue: the answers have arrived, and were not processed
     /// yet.
-    fn is_overdue_still(&self, overdue_for: Duration) -> bool {
+    fn mark_and_check_overdue(&self, overdue_for: Duration) -> bool {
         let _first = self.overdue_since.compare_exchange(0, self.now(), Ordering::Relaxed, Ordering::Relaxed);
         overdue_for >= SECOND_CHANCE
     }
@@ -206,7 +206,7 @@ mod tests {
     use tokio::time::advance;
 
     #[tokio::test(start_paused = true)]
-    async fn a_node_that_answers_nothing_is_refused_until_it_answers() {
+    async fn unresponsive_node_is_refused_until_it_answers() {
         let (clock, half) = (Clock::tokio(), STALLED_AFTER / 2);
         let ledger = ReleaseLedger::new("node", clock);
         let is_refused = || ledger.refusal(clock.now()).is_some();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_renewal_at_a_time_shows_whether_the_node_is_well() {
+    async fn one_pending_renewal_at_a_time_probes_the_node() {
         let clock = Clock::tokio();
         let ledger = Arc::new(ReleaseLedger::new("node", clock));
         let is_refused = || ledger.refusal(clock.now()).is_some();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_process_that_stood_still_does_not_blame_the_node() {
+    async fn paused_process_does_not_refuse_the_node() {
         let clock = Clock::tokio();
         let ledger = ReleaseLedger::new("node", clock);
         ledger.owes();
@@ -271,7 +271,7 @@ mod tests {
         ledger.waits();
         advance(10 * STALLED_AFTER).await;
         assert!(ledger.refusal(clock.now()).is_none());
-        ledger.waits_no_more();
+        ledger.record_collector_answer();
         advance(10 * STALLED_AFTER).await;
         assert!(ledger.refusal(clock.now()).is_none());
     }

@@ -54,7 +54,7 @@ impl Watchdog {
     }
 
     /// Makes the task check the `watched` locks `within` that time from `now`.
-    pub(crate) fn look_within(
+    pub(crate) fn schedule_check_within(
         self: &Arc<Self>,
         watched: impl FnOnce() -> Weak<dyn Watched>,
         within: Duration,

@@ -100,7 +100,7 @@ impl Renewed {
     /// Ends the examination. The lock needs a check at `next`, according to the answers.
     fn end(&self, next: Option<Instant>, watched: &Arc<dyn Watched>) {
         if let Some(sooner) = next.filter(|next| *next < self.planned) {
-            watched.look_by(&self.acquisition, sooner);
+            watched.schedule_check(&self.acquisition, sooner);
         }
         if self.acquisition.is_permit() {
             Arc::clone(watched).answered(&self.acquisition);

@@ -69,7 +69,7 @@ fn pause(ttl: Duration) -> Duration {
 }
 
 /// Returns `true` if so many locks are `due` that the others have to wait for the next check.
-pub(crate) const fn is_crowd(due: usize) -> bool {
+pub(crate) const fn is_batch_full(due: usize) -> bool {
     due >= MANY
 }
 
@@ -94,7 +94,7 @@ fn plan(candidate: &Candidate, is_watched: bool, now: Instant) -> (bool, Planned
     let soon = now.after(early(ttl));
     match candidate.look(now, soon, is_watched) {
         Look::Due => {
-            let whole = candidate.look_after_renewal(now, soon).map(|at| Planned::together(at, ttl));
+            let whole = candidate.check_time_after_renewal(now, soon).map(|at| Planned::together(at, ttl));
             (true, whole.unwrap_or_else(|| Planned::at(now.after(pause(candidate.counted_for(now))))))
         }
         Look::DueAt(at) => (false, Planned::together(at, ttl)),

@@ -51,7 +51,7 @@ async fn many_locks_are_held_for_many_ttls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_of_ten_seconds_runs_on_leases_of_200_ms() {
+async fn body_of_ten_seconds_runs_on_leases_of_200_ms() {
     let body = async |_: &LockGuard| {
         sleep(Duration::from_secs(10)).await;
         Ok::<_, crate::LockError>(())
@@ -60,7 +60,7 @@ async fn a_body_of_ten_seconds_runs_on_leases_of_200_ms() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_short_lease_behind_a_long_one_is_renewed() {
+async fn short_lease_after_a_long_one_is_renewed() {
     // The plan for one holder must not apply to the next.
     let manager = LockManager::in_memory();
     for (first, second) in [(TTL, TTL / 15), (TTL, TTL)] {
@@ -81,7 +81,7 @@ async fn a_short_lease_behind_a_long_one_is_renewed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_wakes_up_after_a_rest() {
+async fn watchdog_wakes_up_after_an_idle_period() {
     let manager = LockManager::in_memory();
     for _ in 0..3 {
         drop(hold(&manager, TTL).await);
@@ -108,7 +108,7 @@ fn noting(answers: impl Fn(usize) -> bool + Send + Sync + 'static) -> (LockManag
 }
 
 #[tokio::test(start_paused = true)]
-async fn renewals_that_are_due_soon_go_out_together() {
+async fn renewals_due_soon_are_sent_together() {
     let (manager, renewed) = noting(|_| true);
     let mut guards = Vec::new();
     for lock in 0..250 {
@@ -126,7 +126,7 @@ async fn renewals_that_are_due_soon_go_out_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_has_failed_is_repeated_after_a_third_of_what_is_left() {
+async fn failed_renewal_is_retried_after_a_third_of_the_remaining_lease() {
     // The first renewal is cut off: the next check must be earlier than after a granted one.
     let (manager, renewed) = noting(|renewal| renewal > 1);
     let guard = hold(&manager, TTL).await;
@@ -139,7 +139,7 @@ async fn a_renewal_that_has_failed_is_repeated_after_a_third_of_what_is_left() {
 }
 
 #[test]
-fn a_manager_in_memory_renews_on_every_runtime_that_it_is_used_on() {
+fn in_memory_manager_renews_on_every_runtime() {
     let manager = LockManager::in_memory();
     for _ in 0..2 {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -155,7 +155,7 @@ fn a_manager_in_memory_renews_on_every_runtime_that_it_is_used_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_with_the_manager_and_its_last_guard() {
+async fn watchdog_ends_with_the_manager_and_its_last_guard() {
     let manager = LockManager::in_memory();
     let guard = hold(&manager, TTL).await;
     let local = std::sync::Arc::downgrade(&manager.local);

@@ -99,7 +99,7 @@ mod tests {
     use std::time::Duration;
 
     #[tokio::test]
-    async fn it_fires_and_is_woken() {
+    async fn timer_fires_and_can_be_woken() {
         for clock in [Clock::Boot, Clock::tokio()] {
             let (mut timer, wake) = (Timer::new(clock), Notify::new());
             for pause in [Duration::from_millis(20), Duration::ZERO, Duration::from_millis(5)] {

@@ -14,7 +14,7 @@ pub(crate) trait Watched: Send + Sync {
 
     /// Schedules a check of the lock of `acquisition`, because its renewal had an unexpected outcome. It is called
     /// before a regular check, so it wakes no task.
-    fn look_by(&self, acquisition: &Acquisition, at: Instant);
+    fn schedule_check(&self, acquisition: &Acquisition, at: Instant);
 
     /// Returns the rules that apply.
     fn rules(&self) -> Rules;

@@ -23,7 +23,7 @@ fn held_for<T>(outcome: Result<T, LockError>) -> Duration {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_was_not_held_for_longer_than_was_proven() {
+async fn held_for_ends_with_the_proven_lease() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(request()).await.unwrap();
     advance(LONG).await;
@@ -39,7 +39,7 @@ async fn a_lock_was_not_held_for_longer_than_was_proven() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_given_back_cannot_be_handed_on_nor_extended() {
+async fn released_guard_cannot_be_extended_or_detached() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(request()).await.unwrap();
     let waiting = tokio::spawn({
@@ -58,7 +58,7 @@ async fn what_was_given_back_cannot_be_handed_on_nor_extended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_given_back_while_it_is_extended_is_not_said_to_be_held() {
+async fn release_during_an_extension_fails_the_extension() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(request()).await.unwrap();
     let waiting = tokio::spawn({
@@ -81,7 +81,7 @@ async fn what_is_given_back_while_it_is_extended_is_not_said_to_be_held() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_window_is_given_back_by_the_call_that_has_it_only() {
+async fn window_is_reopened_only_by_its_holder() {
     let manager = LockManager::in_memory();
     let window = || LockRequest::new("report").once_per(1000 * LONG).wait(LONG);
     let guard = manager.acquire(window()).await.unwrap();
@@ -99,7 +99,7 @@ async fn a_window_is_given_back_by_the_call_that_has_it_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_extension_does_not_go_beyond_the_longest_hold() {
+async fn extension_fails_after_max_hold() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(request().max_hold(TTL / 2)).await.unwrap();
     guard.extend().await.unwrap();
@@ -108,7 +108,7 @@ async fn an_extension_does_not_go_beyond_the_longest_hold() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fencing_tokens_grow_over_a_lock_that_was_detached() {
+async fn fencing_token_increases_after_a_detached_lock() {
     let manager = LockManager::in_memory();
     let first = manager.acquire(request().fencing()).await.unwrap();
     let (token, detached) = (first.fencing_token(), first.into_guard().detach());
@@ -124,7 +124,7 @@ async fn fencing_tokens_grow_over_a_lock_that_was_detached() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_notices_late_held_its_lock_no_longer() {
+async fn held_for_of_a_late_body_ends_with_the_lease() {
     let late = async |_: &LockGuard| -> Result<(), LockError> {
         advance(LONG).await;
         std::future::pending().await
@@ -133,7 +133,7 @@ async fn a_body_that_notices_late_held_its_lock_no_longer() {
 }
 
 #[test]
-fn a_lease_runs_out_in_every_paused_runtime_whatever_the_time_was_in_the_one_before() {
+fn lease_expires_in_every_paused_runtime_in_turn() {
     for ahead in [LONG * 1000, Duration::ZERO] {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {

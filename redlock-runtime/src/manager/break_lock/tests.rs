@@ -62,7 +62,7 @@ impl Scene {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_is_dead_when_it_is_told_says_so_at_once() {
+async fn released_holder_confirms_a_break_at_once() {
     let scene = Scene::calm();
     let guard = scene.acquired().await;
     let token = *guard.token();
@@ -74,7 +74,7 @@ async fn who_is_dead_when_it_is_told_says_so_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_superseded_says_so_when_its_body_has_stopped() {
+async fn superseded_holder_confirms_a_break_when_its_body_has_stopped() {
     let scene = Scene::calm();
     let guard = scene.acquired().await;
     advance(2 * TTL).await;
@@ -88,7 +88,7 @@ async fn who_was_superseded_says_so_when_its_body_has_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_breaks_what_stands_in_for_a_holder_hears_of_its_end_as_well() {
+async fn breakers_of_a_placeholder_are_notified_when_the_holder_stops() {
     let scene = Scene::calm();
     let guard = scene.acquired().await;
     let first = scene.stand_in(*guard.token()).await;
@@ -101,7 +101,7 @@ async fn who_breaks_what_stands_in_for_a_holder_hears_of_its_end_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_has_as_long_to_stop_as_whoever_breaks_its_lock_waits() {
+async fn break_waits_for_the_body_to_stop_up_to_its_own_wait() {
     for (within, has_stopped) in [(STOPPING, false), (Duration::from_secs(60), true)] {
         let scene = Scene::calm();
         let guard = scene.acquired().await;
@@ -119,7 +119,7 @@ async fn a_body_has_as_long_to_stop_as_whoever_breaks_its_lock_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_asked_for_behind_its_release() {
+async fn break_sends_its_release_only_after_its_revoke_is_answered() {
     let scene = Scene::new(|verb| if verb == Verb::Revoke { Fate::Unanswered } else { Fate::Answered });
     let guard = scene.acquired().await;
     let (manager, token) = (scene.manager.clone(), *guard.token());
@@ -138,7 +138,7 @@ async fn nothing_is_asked_for_behind_its_release() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_breaks_a_lock_and_gives_up_releases_what_it_has_asked_for() {
+async fn cancelled_break_releases_its_placeholder() {
     let scene = Scene::new(|verb| if verb == Verb::Revoke { Fate::Unanswered } else { Fate::Answered });
     let guard = scene.acquired().await;
     let broken = scene.manager.break_lock(KEY, *guard.token());
@@ -150,7 +150,7 @@ async fn who_breaks_a_lock_and_gives_up_releases_what_it_has_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_waits_for_what_a_break_has_left_no_longer_than_it_stands_there() {
+async fn shutdown_waits_for_a_placeholder_no_longer_than_its_lease() {
     let scene = Scene::new(|verb| match verb {
         Verb::Release { .. } => Fate::Unanswered,
         _ => Fate::Answered,
@@ -164,7 +164,7 @@ async fn a_shutdown_waits_for_what_a_break_has_left_no_longer_than_it_stands_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn call_that_waits_for_a_broken_permit_is_told_at_once() {
+async fn permit_waiter_is_notified_at_once_when_a_permit_is_broken() {
     for is_forced in [false, true] {
         let manager = LockManager::in_memory();
         let permit = || LockRequest::new(KEY).permits(1).wait(TTL);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// A holder whose key had expired before may be at any position in its own queue. Any of the queued processes may listen.
 #[tokio::test]
-async fn a_lock_is_handed_on_alike_by_whoever_stands_in_its_queue() {
+async fn handoff_from_any_queue_position_is_equal_on_memory_and_redis() {
     let server = RedisServer::start().await;
     let mut pair = Pair::start(&server.url()).await;
     tokio::time::pause();
@@ -48,7 +48,7 @@ async fn a_lock_is_handed_on_alike_by_whoever_stands_in_its_queue() {
 /// A folder has more waiters below it than one command notifies: a notified waiter notifies the next ones. Some have asked for a taken key,
 /// some are gone, and some of the processes do not listen.
 #[tokio::test]
-async fn a_crowd_below_a_folder_is_told_alike() {
+async fn notification_of_many_waiters_below_a_path_is_equal_on_memory_and_redis() {
     const CROWD: usize = 150;
     let server = RedisServer::start().await;
     let mut pair = Pair { is_brief: false, ..Pair::start(&server.url()).await };
@@ -75,17 +75,17 @@ async fn a_crowd_below_a_folder_is_told_alike() {
             vec![(0, intent), (1 + usize::from(at.is_multiple_of(5)), leaf)]
         };
         for (at, token) in all.iter().enumerate().skip(1) {
-            pair.redis.hear_all();
+            pair.redis.refresh_heartbeats();
             pair.ask_several(acquire, None, &wish(at), *token, None).await;
         }
         pair.ask(release, Mode::Exclusive, None, 0, pair.tokens[0], None).await;
         for (at, token) in all.iter().enumerate().skip(1) {
-            pair.redis.hear_all();
+            pair.redis.refresh_heartbeats();
             let verb = if at.is_multiple_of(7) { release } else { acquire };
             pair.ask_several(verb, None, &wish(at), *token, None).await;
         }
         for (at, token) in all.iter().enumerate().skip(1) {
-            pair.redis.hear_all();
+            pair.redis.refresh_heartbeats();
             pair.ask_several(release, None, &wish(at), *token, None).await;
         }
         pair.clear().await;
@@ -96,7 +96,7 @@ async fn a_crowd_below_a_folder_is_told_alike() {
 /// The queue has more absent waiters than one command examines: the first command is unfinished, and the repeated one finds the live
 /// waiter.
 #[tokio::test]
-async fn many_absent_waiters_are_removed_alike() {
+async fn removal_of_many_absent_waiters_is_equal_on_memory_and_redis() {
     let server = RedisServer::start().await;
     let mut pair = Pair { is_brief: false, ..Pair::start(&server.url()).await };
     tokio::time::pause();
@@ -122,7 +122,7 @@ async fn many_absent_waiters_are_removed_alike() {
                 for at in 0..MOST_GONE as u64 + 20 {
                     let manager = one_process.unwrap_or_else(ManagerId::random);
                     let absent = OwnerToken::new(manager, TokenTime::new(millis + 1 + at, 0));
-                    pair.redis.hear_all();
+                    pair.redis.refresh_heartbeats();
                     pair.ask(acquire, absent_mode, None, 0, absent, None).await;
                 }
                 if is_released {
@@ -134,7 +134,7 @@ async fn many_absent_waiters_are_removed_alike() {
                     assert!(pair.seen.contains("claim with its times"), "{:?}", pair.seen);
                 } else {
                     pair.pass(WHILE).await;
-                    pair.redis.hear_all();
+                    pair.redis.refresh_heartbeats();
                     pair.seen.clear();
                     pair.ask(acquire, mode, None, 0, waiter, None).await;
                     assert_eq!(pair.seen.contains("granted"), is_finished, "{:?}", pair.seen);
@@ -151,7 +151,7 @@ async fn many_absent_waiters_are_removed_alike() {
 
 /// Another program uses the key of a queue: a token that wants several keys gets none, hands none off and waits for none.
 #[tokio::test]
-async fn a_queue_that_is_none_leaves_all_names_as_they_are() {
+async fn foreign_value_at_a_queue_name_leaves_all_keys_unchanged() {
     let server = RedisServer::start().await;
     let mut pair = Pair::start(&server.url()).await;
     let acquire = Verb::Acquire { ttl: HOUR, claim: HOUR, holds: false };
@@ -185,7 +185,7 @@ async fn a_queue_that_is_none_leaves_all_names_as_they_are() {
 /// The clock of a server was set back by an hour: a waiter that last asked before this is treated as silent after the usual time, and not
 /// an hour later.
 #[tokio::test]
-async fn a_time_from_before_the_clock_was_set_back_is_none() {
+async fn waiter_time_from_before_a_clock_set_back_is_reset() {
     let server = RedisServer::start().await;
     let mut pair = Pair::start(&server.url()).await;
     let acquire = Verb::Acquire { ttl: HOUR, claim: HOUR, holds: false };
@@ -236,7 +236,7 @@ const MODES: [Mode; 2] = [Mode::Exclusive, Mode::Shared];
 /// Two tokens hold keys below a folder, and yield one after the other to a token that wants the whole folder. Any of the processes may
 /// listen.
 #[tokio::test]
-async fn a_folder_is_left_alike_to_who_is_named() {
+async fn yield_of_a_path_to_the_named_token_is_equal_on_memory_and_redis() {
     let server = RedisServer::start().await;
     let mut pair = Pair::start(&server.url()).await;
     tokio::time::pause();

@@ -87,17 +87,17 @@ impl BreakReport {
     /// notified quickly may release the lock at the other nodes before they are asked. Another call may then already hold the lock.
     #[must_use]
     pub fn is_broken(&self) -> bool {
-        self.had_majority() || self.took_any() && self.holder_stopped
+        self.had_majority() || self.has_broken_majority() && self.holder_stopped
     }
 
     /// Returns `true` if the token may have had a majority and can no longer have one.
     fn had_majority(&self) -> bool {
         let (broken, failed) = (self.count(|outcome| *outcome == BreakOutcome::Broken), self.count(is_failed));
-        self.took_any() && broken + failed >= self.needed
+        self.has_broken_majority() && broken + failed >= self.needed
     }
 
     /// Returns `true` if the token was removed from a node and can no longer have a majority.
-    pub(crate) fn took_any(&self) -> bool {
+    pub(crate) fn has_broken_majority(&self) -> bool {
         self.count(|outcome| *outcome == BreakOutcome::Broken) > 0 && self.has_quorum()
     }
 
@@ -130,7 +130,9 @@ impl BreakReport {
                 "not broken: this is not a token of this library, and the holder of a foreign lock cannot be notified; only by force"
             }
             (false, _) => "too few nodes answered; the lock may still be held",
-            (true, false) if self.took_any() => "not held by that token, except for a remainder at some nodes",
+            (true, false) if self.has_broken_majority() => {
+                "not held by that token, except for a remainder at some nodes"
+            }
             (true, false) => "not held by that token",
             (true, true) if !self.had_majority() => {
                 "broken; the holder has stopped, and had already released most nodes: inspect the key for the current holder"
@@ -183,7 +185,7 @@ mod tests {
     use crate::time::token_clock::TokenTime;
 
     #[test]
-    fn a_lock_is_broken_when_the_token_can_have_no_majority() {
+    fn lock_is_broken_if_its_token_cannot_have_a_majority() {
         use BreakOutcome::{Broken, NeedsForce, NotHeld};
         let failed = || BreakOutcome::Failed(NodeError::Disconnected);
         let table = [

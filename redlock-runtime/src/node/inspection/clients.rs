@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn managers_are_found_in_the_list_by_their_names() {
+    fn managers_are_found_in_the_client_list_by_name() {
         let list = "id=3 addr=10.0.0.9:51234 laddr=10.0.0.1:6379 fd=8 name=redlock-0198ab;shop;host7;12 age=1 cmd=ping\n\
                     id=4 addr=/run/redis.sock:0 fd=9 name=redlock-0198cd db=0\n\
                     id=5 addr=10.0.0.9:51236 fd=10 name= db=0 user=name=redlock-0198ef\n\
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_found_again() {
+    fn client_name_round_trips_through_the_list() {
         for (label, expected) in [("shop;host7;12", Some("shop;host7;12")), ("", None)] {
             let clients = Clients::parse(&format!("id=1 addr=a:1 name={} db=0", client_name("0198ab", label)));
             assert_eq!(clients.find("0198ab").and_then(|client| client.label.as_deref()), expected);

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_short() {
+    fn durations_are_formatted_briefly() {
         let table = [
             (0, "0.0s"),
             (12_345, "12.3s"),

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_in_the_admission_wait_for_permits() {
+    fn callers_queued_at_the_permit_gate_are_listed_as_permit_waiters() {
         let [has, first, alone, last] = [1, 2, 3, 4].map(owner);
         let shared = Holder::Shared { owners: vec![Owner { mode: Mode::Shared, ..has }] };
         let mut looked = inspection([(); 3].map(|()| (shared.clone(), 9)));

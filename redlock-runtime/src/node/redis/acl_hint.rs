@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_every_server_are_known() {
+    fn permission_errors_of_every_server_product_get_an_acl_hint() {
         let table = [
             ("NOPERM User alice has no permissions to run the 'eval' command", true),
             ("ERR The user executing the script can't run this command or subcommand", true),

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn first_entry_of_the_table_counts() {
+    fn first_matching_address_map_entry_wins() {
         let map = table(&["10.0.0.5:6379/127.0.0.1:7001", "10.0.0.5/nat.example", "[::1]:7/[::2]:8", "A:1/b"]);
         let rows = [
             (("10.0.0.5", 6379), ("127.0.0.1", 7001)),
@@ -112,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn value_that_is_no_pair_is_refused() {
+    fn address_map_rejects_malformed_pairs() {
         for value in ["", "a", "a:1", "a/", "/b", "a/b/c", "a:x/b", "a:1/b:0", "a/b:1", "a@b/c"] {
             assert_eq!(AddressMap::default().add(value), Err(WRONG), "{value}");
         }
     }
 
     #[test]
-    fn function_of_the_program_wins_and_may_panic() {
+    fn address_map_function_wins_over_table_and_may_panic() {
         let map = AddressMap::by(|host, port| {
             assert_ne!(host, "panic");
             (format!("{host}.example"), port + 1)

@@ -35,7 +35,7 @@ impl AdminConnection {
     ///
     /// # Errors
     /// If the connection breaks.
-    pub(super) async fn leaves_no_trace(&mut self) -> Result<(), NodeError> {
+    pub(super) async fn enable_no_touch(&mut self) -> Result<(), NodeError> {
         let mut question = redis::pipe();
         question.cmd("CLIENT").arg("NO-TOUCH").arg("ON");
         // Servers before 7.2 do not know the command, and some users may not run it.

@@ -57,7 +57,7 @@ pub(super) enum Untold {
 }
 
 /// Reads the reply of a server to `TIME`.
-pub(super) fn time_told(value: Value) -> Result<Duration, Untold> {
+pub(super) fn parse_time_reply(value: Value) -> Result<Duration, Untold> {
     let said = value.extract_error().map_err(|error| match error.code() {
         Some("NOPERM") => Untold::Forbidden,
         _ if error.to_string().contains("unknown command") => Untold::Forbidden,
@@ -93,7 +93,7 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
         }
         (Verb::Enter { .. }, [Value::Int(-1)]) => Reply::NotOwner,
         (Verb::Enter { .. }, [Value::Int(1), Value::Int(left), Value::Array(others)]) => {
-            let (others, strangers) = those_with_permits(others)?;
+            let (others, strangers) = parse_permit_holders(others)?;
             Reply::Entered { others, strangers, left: pttl(*left) }
         }
         (verb, [Value::Int(-1)])
@@ -120,7 +120,7 @@ fn reply(verb: Verb, parts: &[Value]) -> Option<Reply> {
 
 /// Returns the holders of permits, and the number of other holders whose names are not tokens. Returns `None` if the value is not a list of
 /// names.
-fn those_with_permits(names: &[Value]) -> Option<(Arc<[OwnerToken]>, u32)> {
+fn parse_permit_holders(names: &[Value]) -> Option<(Arc<[OwnerToken]>, u32)> {
     let token = |name: &[u8]| OwnerToken::parse(str::from_utf8(name).ok()?);
     let (mut tokens, mut strangers) = (Vec::new(), 0);
     for name in names {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_of_every_shape() {
+    fn every_reply_shape_is_parsed() {
         let second = Some(Duration::from_secs(1));
         let table = [
             (Verb::SetNx { ttl: TTL }, Value::Okay, Reply::Granted { smaller: false, number: None }),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_to_a_ballot_follows_what_a_grant_says() {
+    fn ballot_reply_is_parsed_after_the_grant() {
         let taken = |number| Value::Array(vec![Value::Okay, Value::Int(number)]);
         let (seven, nine) = (Some(Number::Accepted(7)), Some(Number::Refused { largest: 9 }));
         let table = [
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_nothing_of_scripts() {
+    fn refusal_text_omits_script_position() {
         let table = [
             ("OOM too much. script: 5a3f, on @user_script:7.", "OOM too much."),
             ("ERR Error running script (call to f_5a3f): @user_script:7: -OOM too much.", "OOM too much."),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_shows_no_arguments() {
+    fn refusal_text_omits_command_arguments() {
         let table = [
             (
                 "ERR unknown command 'SCRIPT', with args beginning with: 'LOAD' 'local key' ",
@@ -336,12 +336,12 @@ mod tests {
     }
 
     #[test]
-    fn data_is_no_holder() {
+    fn key_with_data_is_not_reported_as_holder() {
         assert_eq!(answer(ACQUIRE, &numbers([-1])), (Err(NodeError::HoldsData), None));
     }
 
     #[test]
-    fn times_are_at_the_end() {
+    fn token_time_and_server_time_are_parsed_from_the_reply_end() {
         let token = || Value::BulkString(b"00000000-0001-7002".into());
         let server = |text: &str| Value::BulkString(text.into());
         let (seen, time) = (Some(TokenTime::new(1, 2)), Some(Duration::from_micros(7_000_042)));
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_may_have_been_executed() {
+    fn malformed_reply_leaves_the_outcome_open() {
         let table = [
             (ACQUIRE, numbers([1])),
             (ACQUIRE, numbers([0, 5, -1])),

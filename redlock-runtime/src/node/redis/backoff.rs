@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_outages_are_asked_often_and_long_ones_seldom() {
+    fn reconnects_are_frequent_in_short_outages_and_rare_in_long_ones() {
         let (mut backoff, mut now) = (Backoff::new(), Instant::now());
         let begun = now;
         let mut pauses = Vec::new();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_take_longer_pauses_at_once() {
+    fn permanent_refusals_get_longer_pauses_at_once() {
         let refused = |answer: &str| NodeError::Refused(answer.into());
         let full = [80, 160, 320, 640, 1000, 1000];
         let table = [
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_connection_that_lasts_ends_an_outage() {
+    fn only_a_lasting_connection_ends_an_outage() {
         for (lasts, is_over) in [(LASTING / 2, false), (LASTING, true)] {
             let (mut backoff, begun) = (Backoff::new(), Instant::now());
             let mut now = begun;

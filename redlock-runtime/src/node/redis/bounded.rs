@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_answer_is_bounded_and_many_are_not() {
+    async fn single_reply_is_bounded_and_total_of_replies_is_not() {
         let received = Arc::<Received>::default();
         let (mut stream, mut server) = pair(Arc::clone(&received));
         for _ in 0..3 {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_reads_a_flood_lets_others_go_on() {
+    async fn reading_a_flood_of_replies_yields_to_other_tasks() {
         let (mut stream, mut server) = pair(Arc::default());
         send(&mut server, 3 * AT_A_TIME).await;
         let mut turns = 0;

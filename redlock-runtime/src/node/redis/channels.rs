@@ -60,7 +60,7 @@ impl Channels {
     }
 
     /// Returns `true` if they may belong to the member with this `id`, if its id is known.
-    pub(super) fn are_of(&self, id: &str) -> bool {
+    pub(super) fn may_belong_to(&self, id: &str) -> bool {
         !self.are_own() || id.is_empty() || *self.member == *id
     }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_contain_the_namespace_and_the_member() {
+    fn channel_names_contain_namespace_and_member() {
         let member = |namespace| Channels::of_member(namespace, "0af3").unwrap();
         let table = [
             (Channels::of_server(""), "redlock::m7", "publish('redlock::' .. id)"),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_that_publish_subtract_pattern_subscribers_only_where_there_are_any() {
+    fn publish_scripts_subtract_pattern_subscribers_only_if_configured() {
         let source = "publish('redlock::' .. id, not 'patterns')";
         let shop = Channels::of_server("shop:");
         assert_eq!(Channels::of_server("").with_patterns().in_script(source), "publish('redlock::' .. id, true)");
@@ -117,15 +117,15 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_was_reset_has_others() {
+    fn reset_cluster_member_has_new_channels() {
         let ours = Channels::of_member("", "0af3").unwrap();
-        assert!(ours.are_own() && ours.are_of("0af3") && ours.are_of("") && !ours.are_of("0af4"));
+        assert!(ours.are_own() && ours.may_belong_to("0af3") && ours.may_belong_to("") && !ours.may_belong_to("0af4"));
         let of_all = Channels::of_server("");
-        assert!(!of_all.are_own() && of_all.are_of("0af3"));
+        assert!(!of_all.are_own() && of_all.may_belong_to("0af3"));
     }
 
     #[test]
-    fn what_is_no_id_does_not_become_a_part_of_a_script() {
+    fn invalid_member_id_is_not_inserted_into_a_script() {
         for id in ["", "a'b", "a b", "a:b", "a\\b"] {
             assert!(matches!(Channels::of_member("", id), Err(NodeError::UnexpectedReply(_))), "{id:?}");
         }

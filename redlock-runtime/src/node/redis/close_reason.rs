@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const LONGEST: usize = 256;
 
 /// Returns the error for a server at `at` that has closed the connection during the login. Connects again, in order to find out the reason.
-pub(super) async fn hung_up(endpoint: &Endpoint, at: &str) -> NodeError {
+pub(super) async fn hang_up_error(endpoint: &Endpoint, at: &str) -> NodeError {
     if let Some(said) = close_reason(endpoint).await {
         return NodeError::Refused(excerpt(said).into());
     }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_error_is_a_reason() {
+    fn only_an_error_reply_is_a_close_reason() {
         let table: [(&[u8], Option<&str>); 5] = [
             (b"-ERR max number of clients reached\r\n", Some("ERR max number of clients reached")),
             (b"-DENIED protected", Some("DENIED protected")),

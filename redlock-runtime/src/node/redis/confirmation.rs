@@ -62,7 +62,7 @@ mod tests {
     const TWO: Replicas = Replicas { wanted: NonZeroU32::new(2).unwrap(), patience: Duration::from_millis(25) };
 
     #[test]
-    fn fewer_replicas_than_wanted_make_a_lease_none() {
+    fn lease_needs_the_configured_number_of_replica_acks() {
         let few = |acked| Err(NodeError::NotReplicated { acked, wanted: 2 });
         let table =
             [(Value::Int(2), Ok(())), (Value::Int(3), Ok(())), (Value::Int(1), few(1)), (Value::Int(0), few(0))];
@@ -71,11 +71,11 @@ mod tests {
         }
         assert!(matches!(read(TWO, Ok(Value::Nil)), Err(NodeError::UnexpectedReply(_))));
         let refused = read(TWO, Err(NodeError::Refused("NOPERM".into())));
-        assert!(refused.unwrap_err().leaves_open_what_was_done());
+        assert!(refused.unwrap_err().may_have_been_executed());
     }
 
     #[test]
-    fn only_what_proves_a_lease_depends_on_it() {
+    fn only_lease_proofs_need_replica_confirmation() {
         let few = || Some(Err(NodeError::NotReplicated { acked: 0, wanted: 2 }));
         let proofs = [
             Reply::Granted { smaller: false, number: None },
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_has_an_end() {
+    fn replica_wait_has_a_timeout() {
         let brief = Replicas { patience: Duration::ZERO, ..TWO };
         let sent = |replicas| String::from_utf8(wait(replicas).get_packed_command()).unwrap();
         assert_eq!(sent(brief), "*3\r\n$4\r\nWAIT\r\n$1\r\n2\r\n$1\r\n1\r\n");

@@ -1,7 +1,7 @@
 //! Creation of one connection for commands: socket and handshake.
 
 use super::answer::wakeup;
-use super::close_reason::hung_up;
+use super::close_reason::hang_up_error;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
 use super::io_task::{Connection, IoTask};
@@ -48,7 +48,7 @@ async fn connect_in_steps(
         are_proofs: environment.replicas.is_none(),
     };
     let (connection, protocol) = match greet(endpoint, Some(&pushes), progress).await {
-        Err(failure) if failure.is_hang_up() => return Err(hung_up(endpoint, &progress.at()).await),
+        Err(failure) if failure.is_hang_up() => return Err(hang_up_error(endpoint, &progress.at()).await),
         greeted => greeted?,
     };
     progress.goes_on(Step::Preparation);
@@ -115,7 +115,7 @@ pub(super) async fn greet(
 /// Those of [`connect`].
 pub(super) async fn connect_plainly(endpoint: &Endpoint, progress: &Progress) -> Result<Connection, NodeError> {
     match shake_hands_plainly(endpoint, None, progress).await {
-        Err(failure) if failure.is_hang_up() => Err(hung_up(endpoint, &progress.at()).await),
+        Err(failure) if failure.is_hang_up() => Err(hang_up_error(endpoint, &progress.at()).await),
         connected => Ok(connected?),
     }
 }

@@ -88,7 +88,7 @@ impl Connections {
     /// Gives a connection to the callers. If wake-ups are wanted, it is subscribed before any caller can send on it.
     pub(super) fn up(&self, live: Arc<LiveConnection>) {
         if let Some(redirect) = &self.redirect {
-            live.redirect_with(redirect);
+            live.set_redirect(redirect);
         }
         self.change(|state| {
             if self.is_wanted.load(Ordering::Acquire) {
@@ -149,7 +149,7 @@ impl Connections {
 
     /// Uses a separate connection for wake-ups from the next connection on. Called after a message that was too long has cut the connection
     /// for commands: the next such message then delays no command.
-    pub(super) fn listen_apart(&self) {
+    pub(super) fn use_separate_listener(&self) {
         self.listens_apart.store(true, Ordering::Release);
     }
 
@@ -211,7 +211,7 @@ mod tests {
 
     /// Returns the connections of a node after its second connection.
     fn twice_connected() -> (Connections, [Arc<LiveConnection>; 2]) {
-        let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
+        let environment = Environment::for_single_node(ManagerId::numbered(7), Clock::Boot);
         let connections = Connections::new("server:6379", environment);
         let live = [(); 2].map(|()| {
             let Ok(scripts) = Scripts::loaded(Channels::of_server(""), || Ok::<_, Infallible>(String::new()));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_is_reported_late_does_not_take_the_next_one_away() {
+    fn late_disconnect_report_does_not_end_the_next_connection() {
         let (connections, [before, present]) = twice_connected();
         connections.ended(&before, NodeError::Disconnected);
         assert!(Arc::ptr_eq(&connections.live().unwrap(), &present));

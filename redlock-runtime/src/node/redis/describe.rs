@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evictions() {
+    fn eviction_policy_is_reported_only_with_a_memory_limit() {
         let table = [
             ("maxmemory:0\nmaxmemory_policy:allkeys-lru", Some("")),
             ("maxmemory:1\nmaxmemory_policy:noeviction", Some("")),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_persistence() {
+    fn persistence_is_derived_from_info_and_config() {
         let fsync = || Some("everysec".into());
         let table = [
             ("aof_enabled:1", Some("3600 1"), Some(Persistence::AppendOnly { fsync: fsync() })),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_counted_from_the_middle() {
+    fn clock_offset_is_measured_from_the_round_trip_midpoint() {
         let ms = Duration::from_millis;
         let table = [(1005, true, 0), (1105, true, 100), (905, false, 100)];
         for (time, is_ahead, expected) in table {

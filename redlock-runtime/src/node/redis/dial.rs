@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn families_take_turns() {
+    fn address_families_are_interleaved() {
         let table: [(&[&str], &[&str]); 4] = [
             (&[], &[]),
             (&["10.0.0.1:1", "10.0.0.2:1"], &["10.0.0.1:1", "10.0.0.2:1"]),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_address_that_refuses_does_not_matter_if_another_one_answers() {
+    async fn refusing_address_is_ignored_if_another_one_accepts() {
         let answering = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = first_of(vec![answering, listener.local_addr().unwrap()]).await.unwrap();
@@ -199,7 +199,7 @@ mod tests {
     /// Linux drops the first packet of a connection to a socket whose accept queue is full.
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn an_address_that_swallows_packets_is_given_company() {
+    async fn next_address_is_tried_while_an_unresponsive_one_is_pending() {
         let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         full.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
         full.listen(0).unwrap();

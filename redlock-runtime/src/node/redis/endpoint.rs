@@ -101,11 +101,11 @@ impl Endpoint {
     /// # Errors
     /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
     pub(crate) fn new(config: &NodeConfig, position: usize) -> Result<Self, LockError> {
-        Self::of_url(config, &parse(config, position)?, position)
+        Self::from_parsed_url(config, &parse(config, position)?, position)
     }
 
     /// Like [`new`](Self::new), for a parsed URL.
-    pub(super) fn of_url(config: &NodeConfig, url: &Url, position: usize) -> Result<Self, LockError> {
+    pub(super) fn from_parsed_url(config: &NodeConfig, url: &Url, position: usize) -> Result<Self, LockError> {
         let endpoint = Self::read(config, url, position)?;
         if endpoint.access.sentinel.is_some() {
             return Err(wrong(position, "has a login for Sentinels and names no Sentinel: write redis+sentinel://"));
@@ -156,7 +156,7 @@ impl Endpoint {
     pub(super) fn elsewhere(&self, host: &str, port: u16) -> Self {
         let address = Address::of(host, port, self.is_tls());
         let label = address.to_string();
-        Self { label, is_elsewhere: true, address, ..self.at_itself() }
+        Self { label, is_elsewhere: true, address, ..self.for_same_server() }
     }
 
     /// Returns an endpoint with the same login at the announced address `at`, or at its replacement in the address map. The label is the
@@ -167,7 +167,7 @@ impl Endpoint {
     }
 
     /// Returns an endpoint for the same server and address, for a separate task.
-    pub(super) fn at_itself(&self) -> Self {
+    pub(super) fn for_same_server(&self) -> Self {
         Self {
             address: self.address.clone(),
             label: self.label.clone(),
@@ -185,11 +185,11 @@ impl Endpoint {
     pub(super) fn as_sentinel(&self) -> Self {
         let (login, credentials) = self.access.sentinel.clone().unwrap_or_default().parts();
         let access = Access { credentials, ..self.access.clone() };
-        Self { host: None, logged_in: Arc::default(), login, access, ..self.at_itself() }
+        Self { host: None, logged_in: Arc::default(), login, access, ..self.for_same_server() }
     }
 
     /// Sets the `locator` that finds the server, and its `label`.
-    pub(super) fn located_by(self, locator: Arc<dyn Locate>, label: String) -> Self {
+    pub(super) fn with_locator(self, locator: Arc<dyn Locate>, label: String) -> Self {
         Self { locator: Some(locator), label, ..self }
     }
 
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_beside_the_url_wins_over_its_parameters() {
+    fn builder_settings_win_over_url_parameters() {
         let url = "redis://user:pw@host/3?connect_timeout_ms=500";
         let endpoint = Endpoint::parse(url, 1).unwrap();
         assert_eq!((endpoint.connect_timeout(), endpoint.login.db()), (Duration::from_millis(500), 3));
@@ -445,14 +445,14 @@ mod tests {
 
     #[cfg(any(feature = "tls-aws-lc-rs", feature = "tls-ring"))]
     #[test]
-    fn tls_urls() {
+    fn tls_urls_are_parsed() {
         let endpoint = Endpoint::parse("rediss://:secret@host:6380/1", 1).unwrap();
         assert_eq!(endpoint.address, Address::Tls { host: "host".into(), port: 6380 });
         assert_eq!((endpoint.login.db(), endpoint.login.password()), (1, Some("secret")));
     }
 
     #[test]
-    fn wrong_urls_are_explained_without_their_secrets() {
+    fn invalid_url_errors_do_not_contain_secrets() {
         let table = [
             ("", "is not a Redis URL"),
             ("localhost:6379", "is not a Redis URL"),

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_renewals_join() {
+    fn only_plain_renewals_are_batched() {
         let joins = |verb, fence| joins(&Command { verb, fence, ..question(verb).command });
         assert_eq!(joins(RENEW, None), Some(TTL));
         for (verb, fence) in [
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn those_beside_each_other_go_together_up_to_a_limit() {
+    fn adjacent_extensions_with_equal_ttl_are_batched_up_to_a_limit() {
         let extension = |ttl| Outgoing::Extension(question(Verb::Renew { ttl }));
         let other = || Outgoing::Worded(Cmd::new().into(), ReplyKind::Subscription);
         let many = || (0..=LARGEST).map(|_| extension(TTL)).collect::<Vec<_>>();
@@ -178,9 +178,9 @@ mod tests {
 
     /// The proofs of later replies depend on the time.
     #[tokio::test(start_paused = true)]
-    async fn the_time_is_noted_also_when_the_first_lock_is_left_alone() {
+    async fn batch_reply_records_server_time_even_if_first_lock_is_skipped() {
         for left_alone in [vec![], vec![Value::Int(1)]] {
-            let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::tokio());
+            let environment = Environment::for_single_node(ManagerId::numbered(7), Clock::tokio());
             let server = Arc::new(ServerFacts::new("node", Arc::clone(&environment.servers)));
             let Ok(scripts) = Scripts::loaded(Channels::of_server(""), || Ok::<_, Infallible>("digest".to_owned()));
             let live = LiveConnection::new(scripts, true, Abstention::default(), Arc::clone(&server), environment);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_call_names_all_locks_before_the_ttl_and_the_tokens() {
+    fn batched_call_lists_keys_before_ttl_and_tokens() {
         let questions = [question(RENEW), question(RENEW)];
         let [first, second] = [0, 1].map(|i: usize| questions[i].command.token().to_string());
         let call = call(("EVALSHA", "digest"), &questions);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_names_those_that_were_left_alone() {
+    fn batch_reply_lists_skipped_locks() {
         let time = || Value::BulkString(b"@7.42".to_vec());
         let with =
             |left: &[i64]| Value::Array([time()].into_iter().chain(left.iter().map(|i| Value::Int(*i))).collect());
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_refused_for_good_is_not_tried_again() {
+    fn only_a_permanent_refusal_disables_batching() {
         let said = |text: &str| redis::parse_redis_value(format!("-{text}\r\n").as_bytes()).unwrap().extract_error();
         let table =
             [("NOPERM no permission", true), ("CROSSSLOT keys", true), ("BUSY a script", false), ("OOM full", false)];

@@ -103,7 +103,7 @@ mod tests {
                         # Replication\r\nrole:master\r\nmaster_replid:7a1e\r\nmaster_replid2:0000\r\nslave0:ip=::1,port=7\r\n";
 
     #[test]
-    fn fields_of_every_section() {
+    fn info_fields_of_every_section_are_parsed() {
         let info = Info::parse(INFO);
         let table =
             [("redis_version", Some("7.0.15")), ("slave0", Some("ip=::1,port=7")), ("empty", None), ("missing", None)];
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn products_and_sentinels_of_both_families() {
+    fn product_and_sentinel_mode_are_detected_for_redis_and_valkey() {
         let table = [
             ("redis_version:7.0.15\nredis_mode:standalone", Some("Redis 7.0.15"), false),
             ("redis_version:7.2.4\nvalkey_version:9.1.2\nserver_mode:sentinel", Some("Valkey 9.1.2"), true),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_on_disk_before_the_answer_is_durable() {
+    fn server_is_durable_only_if_it_syncs_before_it_replies() {
         let always = ("appendfsync", "always");
         let table: [(_, _, &[_], _); 10] = [
             ("", "", &[always], true),

@@ -45,7 +45,7 @@ pub(super) async fn inspect(
     let mut looked = Vec::with_capacity(keys.len());
     for keys in keys.chunks(AT_A_TIME) {
         let late = |_| keys.iter().map(|_| NodeInspection::silent(label, NodeError::TimedOut(patience))).collect();
-        looked.extend(timeout(patience, look_at_all(label, &live, keys)).await.unwrap_or_else(late));
+        looked.extend(timeout(patience, inspect_all_keys(label, &live, keys)).await.unwrap_or_else(late));
     }
     if named && looked.iter().any(NodeInspection::has_owners) {
         let managers: BTreeSet<String> = looked.iter().flat_map(NodeInspection::managers).map(str::to_owned).collect();
@@ -57,7 +57,7 @@ pub(super) async fn inspect(
 }
 
 /// Returns the state of `keys` at the server, queried together.
-async fn look_at_all(label: &str, live: &LiveConnection, keys: &[LockKey]) -> Vec<NodeInspection> {
+async fn inspect_all_keys(label: &str, live: &LiveConnection, keys: &[LockKey]) -> Vec<NodeInspection> {
     let looks: Vec<_> = keys.iter().map(|key| look(label, live, key)).collect();
     let mut looked = Vec::with_capacity(looks.len());
     for look in looks {
@@ -102,7 +102,7 @@ fn describe(node: &mut NodeInspection, state: &Value) {
     let [value, Value::Int(pttl), Value::Int(waiting), waiters, holders] = state.as_slice() else {
         return unintelligible(node, &Value::Array(state.clone()));
     };
-    let (Some(waiters), Some(holders)) = (of_classes(waiters), of_classes(holders)) else {
+    let (Some(waiters), Some(holders)) = (entries_by_class(waiters), entries_by_class(holders)) else {
         return unintelligible(node, &Value::Array(state.clone()));
     };
     node.holder = holder(value, &holders, *pttl);
@@ -114,7 +114,7 @@ fn describe(node: &mut NodeInspection, state: &Value) {
 }
 
 /// Returns the holders or the waiters of a lock, each with its class. Returns `None` if the value has another format.
-fn of_classes(lists: &Value) -> Option<Vec<(Class, &Value)>> {
+fn entries_by_class(lists: &Value) -> Option<Vec<(Class, &Value)>> {
     const CLASSES: [Class; 4] = [Class::Exclusive, Class::Shared, Class::IntentExclusive, Class::IntentShared];
     let Value::Array(lists) = lists else { return None };
     let mut all = Vec::new();
@@ -205,7 +205,7 @@ mod tests {
     use crate::time::token_clock::TokenTime;
 
     #[test]
-    fn what_stands_under_a_key() {
+    fn stored_value_is_classified_as_holder_foreign_or_data() {
         let owner = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
         let text = |text: &str| Value::BulkString(text.into());
         let ours = || Holder::Owner(Owner::of(owner, Mode::Exclusive));

@@ -95,7 +95,7 @@ impl IoTask {
 
     /// Returns `true` if the other tasks should have a turn first. A single task has no other task to wait for, neither with its commands
     /// nor with its replies.
-    fn lets_gather(&mut self) -> bool {
+    fn toggle_yield(&mut self) -> bool {
         self.others = match self.others {
             Others::None => Others::None,
             Others::ToCome => Others::Served,
@@ -136,7 +136,7 @@ impl IoTask {
                 batch.deliver(answers, &self.live);
             }
         }
-        self.live.ends_for().is_none()
+        self.live.end_reason().is_none()
     }
 }
 
@@ -144,7 +144,7 @@ impl Future for IoTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.lets_gather() {
+        if self.toggle_yield() {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }

@@ -44,7 +44,7 @@ pub(super) async fn list(
 ) -> Result<Names, NodeError> {
     let begun = Instant::now();
     let mut admin_connection = AdminConnection::begin(endpoint).await?;
-    admin_connection.leaves_no_trace().await?;
+    admin_connection.enable_no_touch().await?;
     let mut names = Names::default();
     for kind in [Kind::Text, Kind::Set] {
         let mut cursor = "0".to_owned();

@@ -1,8 +1,8 @@
 //! One live connection: it encodes commands, and passes replies to the callers.
 
-use super::answer::{Untold, answer, refused, server_time, time_told};
+use super::answer::{Untold, answer, parse_time_reply, refused, server_time};
 use super::channels::Channels;
-use super::cluster::redirection::{Next, Redirect, is_out_of_office, is_torn, is_wanted_still, next, redirection};
+use super::cluster::redirection::{Next, Redirect, is_refusal_to_serve, is_still_wanted, is_torn, next, redirection};
 use super::confirmation::confirmed;
 use super::endpoint::Located;
 use super::extensions::{self, Together};
@@ -151,7 +151,7 @@ impl LiveConnection {
     }
 
     /// Returns the reason to end the connection, if there is one.
-    pub(super) fn ends_for(&self) -> Option<&NodeError> {
+    pub(super) fn end_reason(&self) -> Option<&NodeError> {
         self.end.get()
     }
 
@@ -166,8 +166,8 @@ impl LiveConnection {
     }
 
     /// Records that the server has discarded data and has not been replaced.
-    pub(super) fn has_thrown_data_away(&self) {
-        self.server.has_thrown_data_away();
+    pub(super) fn on_data_discarded(&self) {
+        self.server.on_data_discarded();
     }
 
     /// Returns the known facts about the server.
@@ -218,7 +218,7 @@ impl LiveConnection {
     }
 
     /// Sends commands that the server redirects through `redirect`. Only the first call has an effect.
-    pub(super) fn redirect_with(&self, redirect: &Arc<dyn Redirect>) {
+    pub(super) fn set_redirect(&self, redirect: &Arc<dyn Redirect>) {
         let _ = self.redirect.set(Arc::clone(redirect));
     }
 
@@ -238,7 +238,7 @@ impl LiveConnection {
         if let Some(now) = command.fence.and_then(|ballot| ballot.drawn_at()) {
             self.keep_time_fresh(now);
         } else if command.verb.takes_the_lock() {
-            self.look_for_a_step();
+            self.query_time_if_due();
         } else if let Some(now) = sent {
             self.compare_settings(now);
         }
@@ -254,24 +254,24 @@ impl LiveConnection {
     /// Queries the time of the server, if its last known time is too old.
     pub(super) fn keep_time_fresh(&self, now: Instant) {
         self.compare_settings(now);
-        if self.server.is_time_due(now) {
+        if self.server.try_begin_time_query(now) {
             // `now` may be earlier: a ballot is sent again to nodes that are asked later.
-            self.outbox.ask_time(self.server.now());
+            self.outbox.query_time(self.server.now());
         }
     }
 
     /// Queries the time of the server if its clock was last compared too long ago: short locks are never renewed, and reveal no clock step.
-    fn look_for_a_step(&self) {
+    fn query_time_if_due(&self) {
         let now = self.server.now();
         self.compare_settings(now);
-        if self.server.is_step_check_due(now) {
-            self.outbox.ask_time(now);
+        if self.server.try_begin_step_check(now) {
+            self.outbox.query_time(now);
         }
     }
 
     /// Requests a comparison of the settings with those of other processes, if the last one was too long ago.
     fn compare_settings(&self, now: Instant) {
-        if self.server.is_comparison_due(now) {
+        if self.server.try_begin_comparison(now) {
             self.comparison_due.notify_one();
         }
     }
@@ -304,7 +304,7 @@ impl LiveConnection {
         }
         question.is_repeated = false;
         self.server.counters.sent();
-        self.is_put(self.outbox.put_if(question, wire, is_wanted_still));
+        self.is_put(self.outbox.put_if(question, wire, is_still_wanted));
     }
 
     fn wire(&self, question: &Question) -> Wire {
@@ -353,7 +353,7 @@ impl LiveConnection {
     }
 
     /// Records the number of pattern subscribers.
-    pub(super) fn has_pattern_subscribers(&self, number: u64) {
+    pub(super) fn set_pattern_subscribers(&self, number: u64) {
         self.pattern_subscribers.store(number, Ordering::Relaxed);
     }
 
@@ -406,9 +406,9 @@ impl LiveConnection {
 
     /// Handles the reply to `TIME`, which a user may be forbidden to run.
     fn told(&self, sent: Instant, value: Value) {
-        match time_told(value) {
+        match parse_time_reply(value) {
             Ok(time) => self.server.told(time, sent),
-            Err(Untold::Forbidden) => self.server.tells_no_time(self.server.now()),
+            Err(Untold::Forbidden) => self.server.on_time_refused(self.server.now()),
             Err(Untold::Failed) => {}
         }
     }
@@ -491,7 +491,7 @@ impl LiveConnection {
                 // A command that was redirected has taken a longer path.
                 let came_straight = question.redirects == 0;
                 if let Some(redirect) = self.redirect.get().filter(|_| !came_straight) {
-                    redirect.executed_elsewhere();
+                    redirect.on_redirected_execution();
                 }
                 if let Some(sent) = question.sent.filter(|_| came_straight && self.abstains_for().is_none()) {
                     self.server.answered(sent, self.server.now());
@@ -543,8 +543,8 @@ impl LiveConnection {
                 redirect.redirect(question, redirection, &said);
             }
             Some(_) if is_torn(&said) => question.answer(Err(NodeError::UnexpectedReply(said.to_string().into()))),
-            Some((redirect, None)) if is_out_of_office(&said) => {
-                redirect.want_map();
+            Some((redirect, None)) if is_refusal_to_serve(&said) => {
+                redirect.request_map();
                 self.finish(question, Err(said));
             }
             _ => self.finish(question, Err(said)),
@@ -574,7 +574,7 @@ impl LiveConnection {
                 self.environment.changed.notify_waiters();
             }
             Err(error) => {
-                self.server.does_not_tell(&refused(&error));
+                self.server.on_subscription_refused(&refused(&error));
                 self.is_refused.store(true, Ordering::Release);
                 self.environment.changed.notify_waiters();
             }

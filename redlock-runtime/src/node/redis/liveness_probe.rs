@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn all_connections_are_looked_at_in_the_same_moments() {
+    fn probes_of_all_connections_share_the_same_ticks() {
         // Time of the last check in microseconds, the pause after it, and the time of the next check in milliseconds.
         let table =
             [(0, 10, 10), (4_999, 10, 10), (5_000, 10, 20), (20_300, 10, 30), (20_300, 20, 40), (34_900, 40, 70)];
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_is_well_and_has_nothing_to_do_is_left_alone() {
+    fn responsive_idle_runtime_is_not_probed() {
         let mut liveness_probe = LivenessProbe::default();
         let mut polls = 1;
         let mut looks = 0;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_does_not_come_is_looked_for_less_and_less_often() {
+    fn probes_for_a_missing_reply_become_rarer() {
         let mut liveness_probe = LivenessProbe::default();
         let mut pauses: Vec<_> = (1..=60)
             .filter_map(|polls| match liveness_probe.beat(seen(polls, 1, true)) {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn renewals_now_and_then_are_no_use() {
+    fn occasional_renewals_do_not_count_as_use() {
         let mut liveness_probe = LivenessProbe::default();
         let seen = |polls, puts, is_busy| Seen { polls, puts, uses: 1, is_busy };
         let mut polls = 0;

@@ -65,7 +65,7 @@ impl LogThrottle {
     }
 
     /// Records a new connection; returns a number like [`times`](Self::times).
-    pub(super) fn times_up(&mut self) -> Option<u64> {
+    pub(super) fn count_connection(&mut self) -> Option<u64> {
         let (now, is_owed) = self.is(true);
         if let Some(known) = &mut self.up {
             let times = known.again(is_owed, now);
@@ -83,7 +83,7 @@ impl LogThrottle {
     }
 
     /// Returns `true` if the last event reports no connection, although there is one.
-    pub(super) fn owes_up(&self) -> bool {
+    pub(super) fn has_unreported_connection(&self) -> bool {
         self.said_last == Some(false) && self.present.is_some_and(|(is_up, _)| is_up)
     }
 
@@ -110,7 +110,7 @@ mod tests {
     use tokio::time::advance;
 
     #[tokio::test(start_paused = true)]
-    async fn the_same_is_said_once_a_minute() {
+    async fn equal_message_is_logged_once_per_minute() {
         let mut log_throttle = LogThrottle::default();
         assert_eq!(log_throttle.times("refused"), Some(1));
         for _ in 0..59 {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn many_things_take_no_more_memory() {
+    async fn log_throttle_memory_is_bounded() {
         let mut log_throttle = LogThrottle::default();
         for i in 0..10 * MOST {
             assert_eq!(log_throttle.times(&i.to_string()), Some(1));
@@ -133,19 +133,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_last_word_is_how_it_is_and_what_changes_all_the_time_is_no_news() {
+    async fn flapping_connection_is_not_logged_but_its_final_state_is() {
         let mut log_throttle = LogThrottle::default();
-        assert_eq!((log_throttle.times_up(), log_throttle.owes_up()), (Some(1), false));
+        assert_eq!((log_throttle.count_connection(), log_throttle.has_unreported_connection()), (Some(1), false));
         assert_eq!(log_throttle.times("broke"), Some(1));
         // The connection is unstable.
         for _ in 0..5 {
-            assert_eq!((log_throttle.times_up(), log_throttle.owes_up()), (None, true));
+            assert_eq!((log_throttle.count_connection(), log_throttle.has_unreported_connection()), (None, true));
             advance(LASTING / 2).await;
             assert_eq!((log_throttle.still_up(), log_throttle.times("broke")), (None, None));
         }
-        assert_eq!(log_throttle.times_up(), None);
+        assert_eq!(log_throttle.count_connection(), None);
         advance(LASTING).await;
-        assert_eq!((log_throttle.still_up(), log_throttle.owes_up()), (Some(6), false), "it has come to stay");
+        assert_eq!(
+            (log_throttle.still_up(), log_throttle.has_unreported_connection()),
+            (Some(6), false),
+            "it has come to stay"
+        );
         assert_eq!(log_throttle.still_up(), None);
         // The connection is lost, by a cause that was logged a few seconds ago.
         assert_eq!(log_throttle.times("broke"), None);
@@ -154,6 +158,6 @@ mod tests {
         for cause in 0..2 * MOST {
             assert_eq!(log_throttle.times(&cause.to_string()), Some(1));
         }
-        assert_eq!(log_throttle.times_up(), None, "many causes do not make a connection news");
+        assert_eq!(log_throttle.count_connection(), None, "many causes do not make a connection news");
     }
 }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_the_lock_is_not_repeated_when_nobody_waits_for_it() {
+    fn abandoned_acquire_is_not_repeated() {
         let adopt = Verb::Adopt { ttl: CLAIM };
         let table = [
             (ACQUIRE, false, true),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extension_that_is_repeated_says_that_it_is_late_unless_it_is_the_last_command() {
+    fn repeated_extension_is_marked_late_unless_it_is_final() {
         let ttl = CLAIM;
         let table = [
             (Verb::Extend { ttl }, true),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_repeated_twice() {
+    fn command_is_repeated_at_most_once() {
         let outbox = Outbox::default();
         let (question, _pending) = question(RELEASE);
         assert!(repeat(&outbox, question));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_abandoned_in_the_meantime_is_not_put_behind_its_release() {
+    fn repeat_of_abandoned_acquire_is_not_queued_behind_its_release() {
         let outbox = Outbox::default();
         let (taking, pending) = question(ACQUIRE);
         assert!(may_be_repeated(&taking));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_a_script_gets_the_error() {
+    fn command_without_script_fails_with_the_error() {
         let outbox = Outbox::default();
         let (question, mut pending) = question(Verb::SetNx { ttl: CLAIM });
         assert!(!repeat(&outbox, question));

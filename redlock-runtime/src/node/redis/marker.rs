@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_with_and_without_a_time_and_a_receipt() {
+    fn marker_is_parsed_with_and_without_age_and_receipt() {
         let reply = |age, found| {
             Value::Array(vec![Value::SimpleString("2f0c".into()), Value::Int(age), Value::Int(7), Value::Int(found)])
         };

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_goes_from_runtime_to_runtime_also_when_one_has_ended() {
+    fn socket_migrates_between_runtimes_even_after_one_has_ended() {
         let (server, background, host) = (runtime(), runtime(), runtime());
         let listener = server.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();

@@ -213,7 +213,7 @@ impl Node for RedisNode {
         self.connections.live().ok()?.abstains_for()
     }
 
-    fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
+    fn wait_until_up<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
         Box::pin(wait_until(&self.connections.environment.changed, || self.status_of(key) == Status::Up))
     }
 
@@ -244,7 +244,7 @@ impl Node for RedisNode {
         Box::pin(async move { asked.ok()?.await })
     }
 
-    fn tell_busy(&self, subject: &Subject) -> bool {
+    fn notify_body_running(&self, subject: &Subject) -> bool {
         let Ok(live) = self.connections.live() else { return false };
         let channel = live.channels().of(subject.token.manager());
         // Sent before this returns. A caller that misses the message waits at most a node timeout.
@@ -256,7 +256,7 @@ impl Node for RedisNode {
         self.connections.server.counters.read(&self.label, self.status() == Status::Up)
     }
 
-    fn tell_stopped(&self, subject: &Subject) {
+    fn notify_stopped(&self, subject: &Subject) {
         if let Ok(live) = self.connections.live() {
             let channel = live.channels().of(subject.token.manager());
             // A caller that misses the message waits only for a limited time.
@@ -264,7 +264,7 @@ impl Node for RedisNode {
         }
     }
 
-    fn tell_freed(&self, subject: &Subject) {
+    fn notify_freed(&self, subject: &Subject) {
         if let Ok(live) = self.connections.live() {
             let channel = live.channels().of(subject.token.manager());
             // A caller that misses the message is notified again, if it matters.

@@ -8,12 +8,12 @@
 //! 2. Otherwise the servers at the new addresses are queried for their run ids, on a second connection. If one of them is the connected
 //!    server, nothing changes: it has several addresses.
 //! 3. If another run id answers, the name is looked up once more after a moment. A second answer with this run id ends the connection.
-//! 4. The supervisor then discards all votes of the server that was left ([`ServerFacts::was_left`]), and connects by the name. The next
-//!    handshake decides if the server there has a vote. It abstains like a promoted replica.
+//! 4. The supervisor then discards all votes of the server that was left ([`ServerFacts::on_server_left`]), and connects by the name. The
+//!    next handshake decides if the server there has a vote. It abstains like a promoted replica.
 //!
 //! This bounds the time for which two servers are used under one name. It does not prevent it.
 //!
-//! [`ServerFacts::was_left`]: crate::node::server_facts::ServerFacts::was_left
+//! [`ServerFacts::on_server_left`]: crate::node::server_facts::ServerFacts::on_server_left
 
 use super::connect::connect_plainly_at;
 use super::connections::Connections;
@@ -84,7 +84,7 @@ async fn find_other(endpoint: &Endpoint, connections: &Connections) -> Option<Su
     let live = connections.live().ok()?;
     let (peer, run_id) = (live.peer()?, connections.server.run_id()?);
     let patience = endpoint.connect_timeout();
-    let addresses = look_up(endpoint, patience).await?;
+    let addresses = resolve_addresses(endpoint, patience).await?;
     if addresses.iter().any(|address| canonical(address) == canonical(&peer)) {
         return None;
     }
@@ -104,7 +104,8 @@ pub(super) async fn servers(endpoint: &Endpoint, patience: Duration) -> Vec<Box<
     if !endpoint.is_name() {
         return Vec::new();
     }
-    let addresses = look_up(endpoint, patience).await.filter(|addresses| addresses.len() > 1).unwrap_or_default();
+    let addresses =
+        resolve_addresses(endpoint, patience).await.filter(|addresses| addresses.len() > 1).unwrap_or_default();
     let mut servers = servers_at(endpoint, addresses, patience).await;
     servers.sort_by(|one, other| (&one.run_id, one.at).cmp(&(&other.run_id, other.at)));
     servers.dedup_by(|one, other| one.run_id == other.run_id);
@@ -114,7 +115,7 @@ pub(super) async fn servers(endpoint: &Endpoint, patience: Duration) -> Vec<Box<
 }
 
 /// Returns the addresses of the name; `None` if it has none right now, or there is no answer.
-async fn look_up(endpoint: &Endpoint, patience: Duration) -> Option<Vec<SocketAddr>> {
+async fn resolve_addresses(endpoint: &Endpoint, patience: Duration) -> Option<Vec<SocketAddr>> {
     let looking = addresses(endpoint.host()?, endpoint.port()?);
     let found = timeout(patience, looking).await.ok()?.ok()?;
     (!found.is_empty()).then_some(found)
@@ -125,7 +126,7 @@ async fn look_up(endpoint: &Endpoint, patience: Duration) -> Option<Vec<SocketAd
 async fn servers_at(endpoint: &Endpoint, addresses: Vec<SocketAddr>, patience: Duration) -> Vec<NamedServer> {
     let mut asking = JoinSet::new();
     for at in addresses.into_iter().take(MOST_ADDRESSES) {
-        let endpoint = endpoint.at_itself();
+        let endpoint = endpoint.for_same_server();
         asking.spawn(async move {
             let run_id = timeout(patience, run_id(&endpoint, at)).await.ok()?;
             run_id.map(|run_id| NamedServer { at, run_id })

@@ -191,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_of_a_name_that_may_not_be_used_says_nothing_but_that() {
+    fn key_refusals_are_omitted_if_the_probed_name_is_forbidden() {
         assert_eq!(commands(&[("GET", KEY), ("ZADD", KEY), ("ZREM", RUN)]), (vec!["ZREM".into()], false));
         assert_eq!(commands(&[("ZADD", KEY), ("GET", RUN)]), (vec!["ZADD".into(), "GET".into()], true));
     }
 
     #[test]
-    fn one_way_to_run_scripts_is_enough() {
+    fn one_script_command_suffices() {
         type Refused<'a> = &'a [(&'a str, &'a str)];
         let unsupported = "ERR unsupported command";
         let table: [(Refused<'_>, &[&str]); 4] = [
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn user_who_can_run_no_script_acquires_no_lock() {
+    fn user_without_script_permission_cannot_acquire() {
         let table =
             [(RUN, true), ("ERR unsupported command", true), ("invalid request", true), ("OOM used memory", false)];
         for (answer, expected) in table {

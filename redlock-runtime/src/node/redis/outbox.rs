@@ -174,7 +174,7 @@ impl Outbox {
     }
 
     /// Queries the time of the server; `now` is the current time.
-    pub(super) fn ask_time(&self, now: Instant) {
+    pub(super) fn query_time(&self, now: Instant) {
         let gathered = self.gathered();
         if !gathered.is_closed {
             let mut wire = Cmd::new();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_outbox_answers_what_was_not_sent_and_what_comes_later() {
+    fn closed_outbox_fails_unsent_and_later_commands() {
         let outbox = Outbox::default();
         let release = Verb::Release { claim: CLAIM };
         let mut cx = Context::from_waker(Waker::noop());
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subscription_is_put_in_once_before_what_comes_later() {
+    fn subscription_is_queued_once_before_later_commands() {
         let outbox = Outbox::default();
         outbox.subscribe("redlock:1");
         let _pending = put(&outbox, Verb::Release { claim: CLAIM });

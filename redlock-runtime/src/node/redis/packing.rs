@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_redis_are_named_if_there_are_many_calls() {
+    fn redis_functions_get_short_names_if_called_often() {
         let short = "redis.call('GET',x)redis.pcall('DEL',x)";
         assert_eq!(packed(short), short);
         let long = packed(&short.repeat(4));

@@ -24,7 +24,7 @@ pub(super) async fn count(live: &LiveConnection) {
         let Some(scripts) = scripts(live).await else { return };
         live.load_scripts_with_patterns(scripts);
     }
-    live.has_pattern_subscribers(number);
+    live.set_pattern_subscribers(number);
 }
 
 /// Loads the scripts that subtract pattern subscribers. Returns `None` if the server does not load one of them.

@@ -1,7 +1,7 @@
 //! The round trip before a connection is used: loads the scripts, sets the client name, and identifies the server. A member of a cluster is
 //! queried for its id before, which its scripts contain.
 
-use super::answer::{refused, time_told};
+use super::answer::{parse_time_reply, refused};
 use super::channels::Channels;
 use super::connections::Connections;
 use super::info::Info;
@@ -51,7 +51,7 @@ pub(super) async fn prepare(
     } else {
         Channels::of_server(namespace)
     };
-    server.has_channels(channels.are_own());
+    server.set_own_channels(channels.are_own());
     let (sent, receipt) = (server.now(), server.receipt());
     let mut answers = ask(&mut connection, &questions(&channels, environment, server)).await?;
     let answered = server.now();
@@ -74,7 +74,7 @@ pub(super) async fn prepare(
     }
     let scripts = scripts(channels, digests, &refusals)?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
-    let time = answers.next().map(time_told);
+    let time = answers.next().map(parse_time_reply);
     let marker = if has_marker(server) { answers.next().and_then(|reply| marker(reply, receipt)) } else { None };
     let located = connection.control.located.get();
     let identity = info.identity(&settings).map(|identity| {
@@ -96,9 +96,9 @@ pub(super) async fn prepare(
     let abstention = server.connected(identity)?;
     // The clock of a server without locks is not used, either.
     match time {
-        Some(Ok(time)) => server.told_first(answered, time, sent),
+        Some(Ok(time)) => server.record_handshake_time(answered, time, sent),
         // Any other reason is treated the same: a number can be drawn with each connected node.
-        Some(Err(_)) | None => server.tells_no_time(answered),
+        Some(Err(_)) | None => server.on_time_refused(answered),
     }
     // Only now: a node without a vote is not near, even if it answers fast.
     if server.abstains_for(abstention, answered).is_none() {

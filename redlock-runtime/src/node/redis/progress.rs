@@ -190,7 +190,7 @@ mod tests {
 
     /// The paused clock of the test advances when no task can run.
     #[tokio::test(start_paused = true)]
-    async fn look_ups_that_fail_and_that_do_not_end_are_named() {
+    async fn failed_and_slow_name_lookups_are_reported() {
         lead("slow.test", []);
         lead("failing.test", [None]);
         lead("empty.test", [Some(vec![])]);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn some_addresses_of_a_name_are_shown() {
+    async fn connect_error_lists_at_most_three_addresses() {
         let refusing = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let at = refusing;
         for (name, many, expected) in [

@@ -61,7 +61,7 @@ async fn take_turns(shared: &SharedIoTask) {
     let mut stay = Duration::ZERO;
     while drive_here(shared, stay.max(FIRST_STAY)).await == Turn::Taken {
         let begun = Instant::now();
-        while_host_drives(shared).await;
+        wait_until_host_is_silent(shared).await;
         stay = if begun.elapsed() < LONGEST_STAY { (stay * 2).clamp(FIRST_STAY, LONGEST_STAY) } else { FIRST_STAY };
         shared.take_over();
     }
@@ -78,7 +78,7 @@ async fn drive_here(shared: &SharedIoTask, stay: Duration) -> Turn {
 }
 
 /// Returns when the host is silent or gone, or the connection has ended.
-async fn while_host_drives(shared: &SharedIoTask) {
+async fn wait_until_host_is_silent(shared: &SharedIoTask) {
     let mut liveness_probe = LivenessProbe::default();
     loop {
         let beat = match shared.look() {
@@ -91,7 +91,7 @@ async fn while_host_drives(shared: &SharedIoTask) {
         }
         match beat {
             // Either result is a reason to check again.
-            ProbeAction::Wait(pause) => drop(timeout_at(look_after(pause), shared.outbox().attention()).await),
+            ProbeAction::Wait(pause) => drop(timeout_at(next_check_time(pause), shared.outbox().attention()).await),
             ProbeAction::Ask(pause) => {
                 shared.offer();
                 sleep(pause).await;
@@ -103,7 +103,7 @@ async fn while_host_drives(shared: &SharedIoTask) {
 }
 
 /// Returns the time of the next check, about `pause` from now: together with all other connections of the process.
-fn look_after(pause: Duration) -> tokio::time::Instant {
+fn next_check_time(pause: Duration) -> tokio::time::Instant {
     static FIRST: LazyLock<tokio::time::Instant> = LazyLock::new(tokio::time::Instant::now);
     *FIRST + next_look(FIRST.elapsed(), pause)
 }

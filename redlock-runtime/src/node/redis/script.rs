@@ -510,7 +510,7 @@ mod tests {
     /// A server accepts at most 16 KiB in one text before the login. The channels of a cluster member and the longest namespace make
     /// scripts longest.
     #[test]
-    fn no_script_is_too_long_for_a_user_with_a_wrong_password() {
+    fn every_script_fits_the_limit_for_unauthenticated_clients() {
         let namespace = prefix(&"n".repeat(MAX_LEN));
         let channels = Channels::of_member(&namespace, &"0".repeat(40)).unwrap();
         for (name, source) in Scripts::SOURCES {
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_are_put_in() {
+    fn script_constants_are_inserted() {
         let table = [
             ("#value == TOKEN_LEN", "#value == 60"),
             ("string.sub(to, ATTEMPT_LEN + 2)", "string.sub(to, 36 + 2)"),

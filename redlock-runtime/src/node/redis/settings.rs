@@ -51,20 +51,20 @@ pub(super) async fn compare(live: &LiveConnection) -> Vec<OtherSettings> {
     pattern_subscribers::count(live).await;
     check_durability(live).await;
     let server = live.server();
-    let Some((ours, before)) = server.settings_to_leave() else { return Vec::new() };
+    let Some((ours, before)) = server.settings_to_store() else { return Vec::new() };
     let key = [live.namespace(), REGISTER, "settings"].concat();
     let words = ["EVAL", SCRIPT, "1", &key, &ours, &before, LIFETIME, MOST_LINES, MOST_BYTES];
     let lines = match live.probe(&words).await {
         Ok(lines) => lines,
         Err(NodeError::Refused(answer)) if LACKS.iter().any(|text| answer.contains(text)) => {
-            server.refuses_settings();
+            server.on_settings_refused();
             return Vec::new();
         }
         Err(_) => return Vec::new(),
     };
     let lines: Vec<Vec<u8>> = redis::from_redis_value(lines).unwrap_or_default();
     let others: Vec<_> = lines.iter().filter_map(|theirs| OtherSettings::compare(theirs, &ours)).collect();
-    server.has_left_settings(ours, &others);
+    server.on_settings_stored(ours, &others);
     others
 }
 
@@ -84,13 +84,13 @@ async fn check_durability(live: &LiveConnection) {
     let settings: Option<HashMap<String, String>> = settings.ok().and_then(|said| redis::from_redis_value(said).ok());
     let identity = info.and_then(|info| Info::parse(&info).identity(&settings.unwrap_or_default()));
     if !identity.is_some_and(|identity| identity.is_durable) {
-        live.server().is_not_durable();
+        live.server().record_not_durable();
         return;
     }
     if let Some(last) = live.server().receipt() {
         let reply = live.probe_with(read_marker(live.namespace(), live.manager(), Some(last))).await;
         if let Some(marker) = reply.ok().and_then(|reply| marker(reply, Some(last))) {
-            live.server().has_left_receipt(marker);
+            live.server().on_receipt_stored(marker);
         }
     }
 }

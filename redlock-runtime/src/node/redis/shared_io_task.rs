@@ -108,7 +108,7 @@ impl SharedIoTask {
                 return Poll::Ready(Turn::Taken);
             };
             state.background = Some(cx.waker().clone());
-            self.poll_courier(state, cx).map(|()| Turn::Ended)
+            self.poll_io_task(state, cx).map(|()| Turn::Ended)
         })
         .await
     }
@@ -151,7 +151,7 @@ impl SharedIoTask {
 
     /// Polls the I/O task. The end of a connection is reported before its commands fail: callers that send a command again should wait for
     /// the next connection.
-    fn poll_courier(&self, mut state: MutexGuard<'_, State>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_io_task(&self, mut state: MutexGuard<'_, State>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(io_task) = &mut state.io_task else { return Poll::Ready(()) };
         if Pin::new(io_task).poll(cx).is_pending() {
             return Poll::Pending;
@@ -171,7 +171,7 @@ impl SharedIoTask {
 
     /// Returns the reason for the end of the connection.
     pub(super) fn reason(&self) -> NodeError {
-        let ended = || self.live.ends_for().cloned();
+        let ended = || self.live.end_reason().cloned();
         let broke = || NodeError::Unreachable("the connection broke".into());
         cut(&self.control).or_else(ended).unwrap_or_else(broke)
     }
@@ -209,7 +209,7 @@ impl Future for Host {
             shared.control.place.change(Driver::Host);
             state.background.take().into_iter().for_each(Waker::wake);
         }
-        shared.poll_courier(state, cx)
+        shared.poll_io_task(state, cx)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Names of the keys beside a lock: in the same slot of a cluster, and shared with no other lock.
 
-use crate::lock::beside::{number_in, side_key};
+use crate::lock::beside::{number_for_slot, side_key};
 use crate::lock::reserved::REGISTER;
 use crate::lock::slot::slot_of;
 
@@ -20,7 +20,7 @@ pub(super) fn register_name(namespace: &str, lock: &str) -> String {
 /// Returns the register of a slot in the namespace with this prefix. Its name has that slot: the prefix contains no hash tag, or a complete
 /// one that all names in the namespace have.
 pub(super) fn register_of(namespace: &str, slot: u16) -> String {
-    format!("{namespace}{REGISTER}{{{}}}", number_in(slot))
+    format!("{namespace}{REGISTER}{{{}}}", number_for_slot(slot))
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_usual_names() {
+    fn side_keys_have_the_documented_names() {
         let table = [
             ("order:7", "{order:7}:q"),
             ("order:{7}", "{7}:q:order:{7}"),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_key_has_the_slot_of_its_lock_and_a_name_of_its_own() {
+    fn side_key_is_in_the_slot_of_its_lock_and_unique() {
         let mut names = HashMap::new();
         for lock in KEYS {
             for namespace in NAMESPACES.map(namespace::prefix) {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_names_what_stands_beside_another_lock() {
+    fn no_placeholder_value_names_a_side_key_of_another_lock() {
         let mut random = Rng::with_seed(7);
         let (mut kept, mut careless) = (Database::default(), Database::default());
         for _ in 0..50_000 {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn two_segments_of_a_path_do_not_make_a_queue() {
+    fn two_key_segments_cannot_form_a_queue_name() {
         let text = format!("{}:{}", part("{a").escaped(':'), part("b}:q").escaped('%'));
         assert_eq!(text, queue_name("a:b"));
         let key = LockKey::from_template(text);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_slot_has_a_number() {
+    fn every_slot_has_a_hash_tag_number() {
         let numbers = numbers();
         assert_eq!(numbers.len(), usize::from(SLOTS));
         for (wanted, number) in (0..SLOTS).zip(&numbers) {

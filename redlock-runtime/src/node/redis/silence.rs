@@ -71,7 +71,7 @@ impl Checks {
 
     /// Creates the checks of the connections for commands of a node. A server may hold answers back until its replicas have confirmed a
     /// lease.
-    pub(super) fn of_commands(connections: &Connections) -> Self {
+    pub(super) fn for_commands(connections: &Connections) -> Self {
         let allowance = connections.environment.replicas.map_or(Duration::ZERO, |replicas| replicas.patience);
         Self { allowance, ..Self::new(Arc::clone(&connections.checking)) }
     }
@@ -208,7 +208,7 @@ async fn check(
     // The server of this connection, even if the name or the Sentinels now lead elsewhere.
     let endpoint = match control.located.get() {
         Some(located) => endpoint.elsewhere(&located.at.host, located.at.port),
-        None => endpoint.at_itself(),
+        None => endpoint.for_same_server(),
     };
     let limit = endpoint.connect_timeout();
     let (mut connection, server) = timeout(limit, greet(&endpoint, control)).await.ok()??;
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_before_a_check_doubles_until_something_comes() {
+    fn pause_before_a_check_doubles_until_data_arrives() {
         let mut checks = Checks::new(Arc::default());
         let mut seconds = Vec::new();
         for _ in 0..8 {

@@ -23,13 +23,13 @@ use tokio::time::timeout;
 pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, mut host: Option<Handle>) {
     let connections = &supervised.0;
     let (mut backoff, mut log_throttle) = (Backoff::new(), LogThrottle::default());
-    let mut checks = Checks::of_commands(connections);
+    let mut checks = Checks::for_commands(connections);
     loop {
         match connect::connect(&endpoint, connections).await {
             Ok((live, io_task)) => {
                 let has_pushes = live.has_pushes();
                 let up = |times| events::node_up(endpoint.label(), has_pushes, times);
-                log_throttle.times_up().into_iter().for_each(up);
+                log_throttle.count_connection().into_iter().for_each(up);
                 connections.server.counters.connected();
                 let (control, listener) = (Arc::clone(io_task.control()), Arc::clone(&live));
                 connections.up(Arc::clone(&live));
@@ -39,7 +39,11 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 let silence = silence::watch(&live, &control, &endpoint, (connections, &mut checks));
                 let driving = beside(beside(driving, permissions::watch(&live)), settings::watch(&live));
                 let mut driving = pin!(beside(driving, silence));
-                let ended = if log_throttle.owes_up() { timeout(LASTING, driving.as_mut()).await.ok() } else { None };
+                let ended = if log_throttle.has_unreported_connection() {
+                    timeout(LASTING, driving.as_mut()).await.ok()
+                } else {
+                    None
+                };
                 if ended.is_none() {
                     log_throttle.still_up().into_iter().for_each(up);
                 }
@@ -49,14 +53,14 @@ pub(super) async fn supervise(endpoint: Arc<Endpoint>, supervised: Supervised, m
                 };
                 // A reply that is too long has the same effect on a connection for wake-ups. The wrong guess costs one connection.
                 if listener.is_listening() && cut(&control).is_some() {
-                    connections.listen_apart();
+                    connections.use_separate_listener();
                 }
                 // The login was valid until now, even if it was changed in the meantime.
                 endpoint.logged_in();
                 connections.server.disconnected();
                 if live.is_left() {
                     // Only after the end of the connection: no reply of this server comes later.
-                    connections.server.was_left();
+                    connections.server.on_server_left();
                     connections.left();
                 }
                 if let Some(times) = log_throttle.times("broke") {

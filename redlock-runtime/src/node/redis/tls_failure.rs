@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_say_what_to_do() {
+    fn tls_failure_reasons_advise_a_fix() {
         let table = [
             (Error::InvalidCertificate(CertificateError::UnknownIssuer), "SSL_CERT_FILE"),
             (Error::InvalidCertificate(CertificateError::Expired), "has expired"),

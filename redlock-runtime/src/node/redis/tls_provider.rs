@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn providers_that_rustls_was_built_with_are_found_and_not_installed() {
+    fn built_in_rustls_providers_are_found_but_not_installed() {
         assert!(cfg!(not(feature = "tls-aws-lc-rs")) || built_in::aws_lc_rs().is_some());
         assert!(cfg!(not(feature = "tls-ring")) || built_in::ring().is_some());
         assert_eq!(find().is_some(), built_in::aws_lc_rs().is_some() || built_in::ring().is_some());

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place_and_without_its_content() {
+    fn pem_errors_name_the_source_but_not_the_content() {
         let text = |text: &str| Some(Pem::Text(text.as_bytes().into()));
         let broken = "-----BEGIN CERTIFICATE-----\nhunter2\n";
         let missing = || Some(Pem::File("/nowhere/ca.pem".into()));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_known_before_any_connection() {
+    fn conflicting_tls_settings_are_rejected_before_connecting() {
         let pem = || Some(Pem::Text(Arc::from(*b"")));
         let name = |name: &str| TlsSettings { server_name: Some(name.into()), ..TlsSettings::default() };
         let table = [

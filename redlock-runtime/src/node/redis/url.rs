@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_url_is_understood() {
+    fn every_url_component_is_parsed() {
         let plain = || Url::parse("redis://h").unwrap();
         let text = |text: &str| Some(text.to_owned());
         let at = |host: &str, port| MemberAddress { host: host.into(), port };
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn part_that_is_not_understood_is_refused_with_the_right_form() {
+    fn invalid_url_component_is_rejected_with_its_error() {
         let table = [
             ("", NO_URL),
             ("h:6379", NO_URL),
@@ -623,7 +623,7 @@ mod tests {
 
     /// Forms in which this client, redis-rs, redis-py, ioredis, lettuce, Jedis, go-redis and Predis document a password.
     #[test]
-    fn password_is_never_shown_in_any_form_that_clients_document() {
+    fn password_is_redacted_in_every_url_form_that_clients_document() {
         let table = [
             "redis://:{pw}@h",
             "redis://user:{pw}@h:6379/3",
@@ -678,7 +678,7 @@ mod tests {
     }
 
     #[test]
-    fn random_urls_are_read_as_the_reference_reads_them() {
+    fn random_urls_are_parsed_like_the_reference() {
         // The first of each kind is accepted, and half of all URLs begin with it.
         const SCHEMES: [&str; 11] = [
             "redis://",

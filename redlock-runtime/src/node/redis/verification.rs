@@ -130,7 +130,7 @@ impl Verification {
         self.doubt.answered();
         if was_open {
             // After a `FLUSHALL`, the server is the same and its fencing registers are gone.
-            live.has_thrown_data_away();
+            live.on_data_discarded();
         }
         let Some(info) = text(answer).map(|text| Info::parse(&text)) else { return true };
         !info.is_replica() && live.has_kept(info.data())

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn young_server_is_named_until_processes_that_knew_it_count_it() {
+    fn restarted_server_is_reported_until_its_abstention_ends() {
         let careful = Deployment { trusts_restarts: false, ..deployment() };
         let warning = careful.restarted(Duration::from_secs(12)).unwrap();
         assert!(warning.starts_with("restarted 12 s ago: ") && warning.contains("for another 50 s"), "{warning}");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_is_held_against_the_node_timeout() {
+    fn round_trip_is_compared_with_the_node_timeout() {
         let ms = Duration::from_millis;
         let table = [(1, false, false), (25, false, false), (26, false, true), (49, false, true), (50, true, false)];
         for (round_trip, fails, is_near) in table {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn node_timeout_that_follows_the_distance_is_given_time() {
+    fn adaptive_node_timeout_is_compared_with_its_max() {
         let ms = Duration::from_millis;
         let adaptive = Deployment { longest_node_timeout: ms(250), ..deployment() };
         let table =
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_adds_nothing_is_named() {
+    fn node_that_adds_no_fault_tolerance_is_reported() {
         let table =
             [(1, 0, false), (2, 0, true), (3, 0, false), (4, 0, true), (3, 1, true), (4, 1, false), (5, 2, false)];
         for (nodes, tolerated_data_loss, expected) in table {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_forgotten_if_too_few_servers_keep_data() {
+    fn lost_windows_are_reported_if_too_few_servers_persist_data() {
         let table = [(0, 3, false), (1, 3, false), (2, 3, true), (3, 3, true), (1, 1, false)];
         for (forgetful, nodes, expected) in table {
             let warning = deployment().forgotten_windows(forgetful, nodes);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_trusted_and_forgets_is_a_risk() {
+    fn trusted_server_without_durability_is_a_risk() {
         let append_only = |fsync: &str| Persistence::AppendOnly { fsync: Some(fsync.into()) };
         let table = [
             (Persistence::None, Some("every lock")),

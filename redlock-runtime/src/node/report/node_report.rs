@@ -142,7 +142,7 @@ impl NodeReport {
     }
 
     /// Sets the error if a known fact prevents locks.
-    pub(crate) fn weigh(&mut self, deployment: &Deployment) {
+    pub(crate) fn set_deployment_error(&mut self, deployment: &Deployment) {
         let too_far = || self.round_trip.and_then(|round_trip| deployment.too_far(round_trip));
         if self.error.is_none() {
             self.error = self.refused_locks().or_else(too_far);

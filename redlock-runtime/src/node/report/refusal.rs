@@ -188,7 +188,7 @@ mod tests {
     const CHANNEL_REFUSED: &str = "NOPERM No permissions to access a channel";
 
     #[test]
-    fn the_kinds_of_refusals() {
+    fn refusal_kinds_follow_the_reply_text() {
         let table = [
             (TO_RUN, Refused::Command),
             ("NOPERM User alice has no permissions to run the 'get' command", Refused::Command),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_says_what_to_do() {
+    fn every_kind_of_refusal_advises_a_fix() {
         let refusals = [
             Refusal::new("GET", Purpose::Locks, TO_RUN),
             Refusal::new("ZADD", Purpose::Locks, TO_RUN),

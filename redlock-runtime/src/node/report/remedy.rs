@@ -26,7 +26,7 @@ pub(crate) fn explained(error: NodeError, patience: Duration) -> NodeError {
 /// Returns the remedy for an error; `None` if the text of the error contains it.
 pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
     let remedy = match error {
-        NodeError::Refused(answer) => return of_refusal(answer),
+        NodeError::Refused(answer) => return remedy_for_refusal(answer),
         NodeError::Disconnected => "check whether the server was restarted or a proxy closes connections",
         NodeError::TimedOut(_) | NodeError::NoReply | NodeError::Stalled(_) | NodeError::TooLate => {
             "check whether the server or the network hangs"
@@ -54,7 +54,7 @@ pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
 
 /// Returns the remedy for an error reply. Before Redis 7, the error of a script contains the error code of the command anywhere in its
 /// text.
-fn of_refusal(answer: &str) -> Option<Cow<'static, str>> {
+fn remedy_for_refusal(answer: &str) -> Option<Cow<'static, str>> {
     const REMEDIES: [(&str, &str); 13] = [
         ("NOPERM", "grant the user the missing permission"),
         ("NOAUTH", "write user and password into the URL of the node"),
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_mends_does_not_pass() {
+    fn errors_that_need_a_fix_are_not_transient() {
         let refused = |answer: &str| NodeError::Refused(answer.into());
         let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
         let table = [
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permanent_refusal_says_what_to_do() {
+    fn permanent_refusal_advises_a_fix() {
         let explained = |answer: &str| explained(NodeError::Refused(answer.into()), Duration::from_secs(2)).to_string();
         let table = [
             ("NOPERM this user has no permissions to run the 'script|load' command", ": grant it `+script|load`"),

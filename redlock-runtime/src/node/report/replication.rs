@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replicas_are_a_risk_and_what_to_do_depends_on_the_setting() {
+    fn replica_risk_advice_depends_on_min_replicas_setting() {
         let risk = |replicas, min_replicas_to_write| {
             Replication { replicas, min_replicas_to_write }.risk().unwrap_or_default()
         };

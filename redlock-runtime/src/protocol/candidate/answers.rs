@@ -125,7 +125,7 @@ impl Voter {
     }
 
     fn failed(&mut self, sent: &InFlight, error: NodeError, phase: Phase, now: Instant) {
-        let is_unknown = error.leaves_open_what_was_done();
+        let is_unknown = error.may_have_been_executed();
         self.was_cut |= is_unknown;
         if is_unknown && sent.kind == Kind::Yield && self.rules.apply(Rule::CutYieldTaints) {
             self.is_tainted = true;

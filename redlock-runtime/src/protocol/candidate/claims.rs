@@ -48,7 +48,7 @@ impl Candidate {
 
     /// Returns the end of the lock if it would be earlier without claims. The answers to their extensions must be
     /// processed before it.
-    pub(crate) fn stands_on_claims_until(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn depends_on_claims_until(&self, now: Instant) -> Option<Instant> {
         if !self.voters.iter().any(Voter::is_claim) {
             return None;
         }
@@ -59,11 +59,11 @@ impl Candidate {
 
     /// Returns the time for which the lock needs no check after a call has acquired it.
     pub(crate) fn counted_for(&self, now: Instant) -> Duration {
-        self.stands_on_claims_until(now).map_or(self.terms.ttl, |end| end.since(now).min(self.terms.ttl))
+        self.depends_on_claims_until(now).map_or(self.terms.ttl, |end| end.since(now).min(self.terms.ttl))
     }
 
     /// Sets if the key has to stay taken after the present call.
-    pub(crate) const fn keep_afterwards(&mut self, is_kept: bool) {
+    pub(crate) const fn set_kept_afterwards(&mut self, is_kept: bool) {
         self.is_kept = is_kept;
     }
 

@@ -328,14 +328,14 @@ fn follow_all(rules: Rules) -> usize {
 }
 
 #[test]
-fn the_candidate_counts_no_more_than_the_client_of_the_model() {
+fn candidate_counts_no_more_than_the_model_client() {
     let states = follow_all(Rules::default());
     println!("{states} pairs of states");
     assert!(states > 10_000, "{states}");
 }
 
 #[test]
-fn a_candidate_without_a_rule_counts_more_than_the_model() {
+fn candidate_without_a_rule_counts_more_than_the_model_client() {
     for rule in [Rule::YieldVoids, Rule::CutYieldTaints, Rule::ClaimIsNoLease, Rule::YieldVoidsProof] {
         let followed = std::panic::catch_unwind(|| follow_all(Rules { without: Some(rule) }));
         assert!(followed.is_err(), "nobody notices that {rule:?} is missing");

@@ -49,10 +49,10 @@ impl Candidate {
 
     /// Records that one of several names may be free at node number `index`, which is asked for all of them at once.
     /// The reply to an earlier question may be older than this message.
-    pub(crate) fn may_be_free(&mut self, index: usize, now: Instant) {
+    pub(crate) fn on_possibly_free(&mut self, index: usize, now: Instant) {
         let may_ask = matches!(self.phase, Phase::Waiting | Phase::Holding);
         if let Some(voter) = self.voters.get_mut(index).filter(|voter| may_ask && !voter.vote.is_granted()) {
-            voter.may_be_free(now);
+            voter.on_possibly_free(now);
         }
     }
 
@@ -111,7 +111,7 @@ impl Candidate {
             match phase {
                 Phase::Trying => voter.refuse(now),
                 Phase::Waiting => voter.void(now),
-                _ => voter.ask_again(now),
+                _ => voter.schedule_recheck(now),
             }
         }
         if !self.terms.applies(Rule::NodesAreBelieved) {
@@ -144,7 +144,7 @@ impl Candidate {
     pub(crate) fn connected(&mut self, index: usize, now: Instant) {
         if let Some(voter) = self.voters.get_mut(index) {
             match self.phase {
-                Phase::Holding => voter.can_be_asked_again(now),
+                Phase::Holding => voter.on_holder_reconnected(now),
                 Phase::Trying => voter.has_reconnected = true,
                 Phase::Waiting | Phase::Superseded | Phase::Ended => {}
             }
@@ -153,7 +153,7 @@ impl Candidate {
 
     /// Returns `true` if a connection of node number `index` with this `epoch` is new for a holder. Returns `true` in
     /// every other phase, because such tokens examine the [`connections`](Self::connections).
-    pub(crate) fn is_served_anew(&mut self, index: usize, epoch: u64) -> bool {
+    pub(crate) fn note_connection_epoch(&mut self, index: usize, epoch: u64) -> bool {
         let voter = self.voters.get_mut(index).filter(|_| self.phase == Phase::Holding);
         voter.is_none_or(|voter| voter.connection(epoch))
     }
@@ -164,7 +164,7 @@ impl Candidate {
     /// These are the leases whose answers were processed. Outstanding answers belong to leases from after the step,
     /// because the answers of a connection arrive in the order of its commands. So all arrived answers must be
     /// processed before this call.
-    pub(crate) fn clock_stepped(&mut self, index: usize, step: Duration) {
+    pub(crate) fn on_clock_step(&mut self, index: usize, step: Duration) {
         self.forget_holder_list(index);
         if let Some(voter) = self.voters.get_mut(index) {
             voter.shorten(step);

@@ -27,7 +27,7 @@ pub(crate) enum NotIssued {
 
 impl Candidate {
     /// Sets if the call that acts for the token is fenced.
-    pub(crate) const fn want_number(&mut self, is_fenced: bool) {
+    pub(crate) const fn set_fencing_wanted(&mut self, is_fenced: bool) {
         self.fencing.want(is_fenced);
     }
 
@@ -68,7 +68,7 @@ impl Candidate {
 
     /// Returns `true` if a quorum may accept a larger ballot. A node cannot if it has refused with a number for which
     /// `is_in_reach` returns `false`.
-    pub(crate) fn may_be_accepted_above(&self, is_in_reach: impl Fn(u64) -> bool) -> bool {
+    pub(crate) fn can_accept_larger_ballot(&self, is_in_reach: impl Fn(u64) -> bool) -> bool {
         let may_accept = |voter: &&Voter| !matches!(voter.hints.number(), Some(Number::Refused { largest }) if !is_in_reach(largest));
         self.voters.iter().filter(may_accept).count() >= self.terms.quorum.needed
     }

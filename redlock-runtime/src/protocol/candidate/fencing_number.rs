@@ -118,7 +118,7 @@ impl FencingNumber {
     /// has served as many calls as it can.
     pub(crate) fn next_token(&mut self) -> Option<FencingToken> {
         let Stage::Issued { number, next, .. } = &mut self.stage else { return None };
-        let token = FencingToken::of_call(*number, *next)?;
+        let token = FencingToken::for_call(*number, *next)?;
         *next += 1;
         Some(token)
     }
@@ -126,13 +126,13 @@ impl FencingNumber {
     /// Returns the fencing token that the acting call has, if it is fenced.
     pub(crate) fn present_token(&self) -> Option<FencingToken> {
         let Stage::Issued { number, next, is_fenced: true } = self.stage else { return None };
-        FencingToken::of_call(number, next.checked_sub(1)?)
+        FencingToken::for_call(number, next.checked_sub(1)?)
     }
 
     /// Returns `true` if the number allows the next call of this process to continue with the token.
     pub(crate) fn may_pass(&self, is_fenced: bool) -> bool {
         match self.stage {
-            Stage::Issued { number, next, .. } => !is_fenced || FencingToken::of_call(number, next).is_some(),
+            Stage::Issued { number, next, .. } => !is_fenced || FencingToken::for_call(number, next).is_some(),
             Stage::Unwanted | Stage::Wanted => true,
         }
     }
@@ -151,7 +151,7 @@ mod tests {
     const TOKENS: u32 = 16_384;
 
     #[test]
-    fn a_quorum_must_accept_the_same_ballot() {
+    fn quorum_must_accept_the_same_ballot() {
         // Negative: refused because of this accepted number.
         let table: [(&[i64], usize, FencingDecision); 11] = [
             (&[], 1, Missing),
@@ -177,20 +177,20 @@ mod tests {
     }
 
     #[test]
-    fn one_number_serves_many_calls_and_not_more_than_it_can() {
+    fn one_fencing_number_serves_a_limited_number_of_calls() {
         let mut number = FencingNumber::new(Rules::default());
         assert_eq!((number.next_token(), number.may_pass(true)), (None, true));
         number.agreed(7);
         let tokens: Vec<_> = std::iter::from_fn(|| number.next_token()).collect();
         assert!(tokens.is_sorted_by(|a, b| a < b));
         let ends = (tokens.first().copied(), tokens.last().copied());
-        assert_eq!(ends, (Some(FencingToken::first(7)), FencingToken::of_call(7, TOKENS - 1)));
+        assert_eq!(ends, (Some(FencingToken::first(7)), FencingToken::for_call(7, TOKENS - 1)));
         assert_eq!(tokens.len(), TOKENS as usize);
         assert_eq!((number.may_pass(true), number.may_pass(false)), (false, true));
     }
 
     #[test]
-    fn the_token_of_a_call_is_that_which_it_was_given() {
+    fn present_fencing_token_is_the_last_issued_one() {
         let mut number = FencingNumber::new(Rules::default());
         number.want(true);
         assert_eq!(number.present_token(), None);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_proposed_at_each_stage() {
+    fn fence_is_new_until_a_number_is_agreed_and_known_afterwards() {
         let mut number = FencingNumber::new(Rules::default());
         assert_eq!(number.fence(), None);
         number.want(true);

@@ -112,7 +112,7 @@ impl HoldPeriod {
     }
 
     /// Requests only whole leases from now on.
-    pub(crate) const fn stand_in_admission(&mut self) {
+    pub(crate) const fn mark_as_admission(&mut self) {
         self.is_admission = true;
     }
 
@@ -243,7 +243,7 @@ impl HoldPeriod {
     /// A lock is passed on for one `ttl` in total, and only for a while once other processes are known to wait. If
     /// notifications were lost, these processes would otherwise wait forever.
     pub(crate) fn pass(&mut self, now: Instant, contended_since: Option<Instant>, budget: LocalBudget) -> bool {
-        let passes = self.goes_first(now, contended_since, budget);
+        let passes = self.try_local_pass(now, contended_since, budget);
         if passes {
             self.leave(now);
         }
@@ -251,7 +251,12 @@ impl HoldPeriod {
     }
 
     /// Returns `true` if one more call of this process may precede waiters elsewhere, and counts it.
-    pub(crate) fn goes_first(&mut self, now: Instant, contended_since: Option<Instant>, budget: LocalBudget) -> bool {
+    pub(crate) fn try_local_pass(
+        &mut self,
+        now: Instant,
+        contended_since: Option<Instant>,
+        budget: LocalBudget,
+    ) -> bool {
         let is_within_budget =
             contended_since.is_none_or(|since| budget.allows(self.contended_passes, now.since(since)));
         let is_allowed = self.is_fresh(now) && is_within_budget;
@@ -260,7 +265,7 @@ impl HoldPeriod {
     }
 
     /// Sets the time by which the present users of the lock must be done, if there is one.
-    pub(crate) const fn end_by(&mut self, end: Option<Instant>) {
+    pub(crate) const fn set_must_end(&mut self, end: Option<Instant>) {
         self.must_end = end;
     }
 }
@@ -289,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn renewals_come_after_a_third_of_what_is_left() {
+    fn renewal_is_due_after_a_third_of_the_remaining_lease() {
         let mut period = period(TTL, RENEWED);
         assert_eq!(period.renewal_due(at(30_000)), Some(at(10_000)));
         period.renewed(at(10_000), at(30_000));
@@ -298,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn renewals_come_apart_once_and_again_when_they_were_held_up() {
+    fn renewals_are_spread_once_and_again_after_a_delay() {
         let mut period = HoldPeriod { chance: 0.5, ..period(TTL, RENEWED) };
         let mut renewed_at = at(0);
         // Delay of the renewal in milliseconds, and pause before the next one.
@@ -315,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn renewals_near_the_end_are_no_hot_loop() {
+    fn renewals_near_the_lease_end_keep_a_minimum_distance() {
         // Defect 12: 800 renewals per second.
         for (millis, closest) in [(200, 10), (500, 17), (30_000, 1000)] {
             let mut period = period(Duration::from_millis(millis), RENEWED);
@@ -331,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longest_hold_ends_renewals_and_validity() {
+    fn max_hold_ends_renewals_and_validity() {
         let terms = HoldOptions { max_hold: Some(Duration::from_secs(40)), ..RENEWED };
         let period = period(TTL, terms);
         assert_eq!(period.capped(at(30_000)), at(30_000));
@@ -342,14 +347,14 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_window_is_kept() {
+    fn remaining_min_hold_is_kept() {
         let period = period(TTL, HoldOptions { min_hold: Some(Duration::from_secs(5)), ..RENEWED });
         assert_eq!(period.rest(at(2000)), Some(Duration::from_secs(3)));
         assert_eq!(period.rest(at(5000)), None);
     }
 
     #[test]
-    fn passes_are_limited_by_the_ttl_and_the_budget() {
+    fn hand_offs_are_limited_by_the_ttl_and_the_budget() {
         let budget = LocalBudget { passes: 2, time: Duration::from_millis(20) };
         let mut alone = period(TTL, RENEWED);
         assert!((0..1000).all(|_| alone.pass(at(29_999), None, budget)));

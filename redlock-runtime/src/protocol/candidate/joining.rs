@@ -26,17 +26,17 @@ impl Candidate {
         let fits = wanted.ttl == self.terms.ttl && !wanted.is_fenced && !wanted.is_kept;
         fits && self.phase == Phase::Holding
             && (self.is_joinable(now) || !self.terms.applies(Rule::HeldIsJoined))
-            && (self.hold_period.goes_first(now, self.contended_since, budget)
+            && (self.hold_period.try_local_pass(now, self.contended_since, budget)
                 || !self.terms.applies(Rule::JoinsAreLimited))
     }
 
     fn is_joinable(&self, now: Instant) -> bool {
-        let lasts = self.is_passable(now) || self.stands_on_claims_until(now).is_some();
+        let lasts = self.is_passable(now) || self.depends_on_claims_until(now).is_some();
         lasts && self.is_held(now) && !self.is_in_doubt(now)
     }
 
     /// Sets the time until which the users of the lock need it, or `None` if they need it until they end.
-    pub(crate) const fn end_by(&mut self, end: Option<Instant>) {
-        self.hold_period.end_by(end);
+    pub(crate) const fn set_must_end(&mut self, end: Option<Instant>) {
+        self.hold_period.set_must_end(end);
     }
 }

@@ -24,7 +24,7 @@ impl Candidate {
     }
 
     /// Informs every node that the lock is shared: at once, or as soon as possible.
-    pub(crate) fn tell_lowered(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
+    pub(crate) fn send_downgrade(&mut self, now: Instant, mut send: impl FnMut(Outgoing)) {
         if !self.is_held(now) {
             return;
         }
@@ -32,7 +32,7 @@ impl Candidate {
             let Some(voter) = self.voters.get_mut(index) else { continue };
             let is_told = voter.vote.is_granted() && voter.is_open();
             if !is_told {
-                voter.ask_again(now);
+                voter.schedule_recheck(now);
             }
             let rest = self.voters.get(index).filter(|_| is_told).and_then(|voter| self.rest(voter, now));
             if let Some(ttl) = rest {

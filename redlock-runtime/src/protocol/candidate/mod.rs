@@ -6,7 +6,7 @@
 //! # How to drive it
 //!
 //! 1. **Create it** with [`Candidate::new`], from the present connections to the nodes, in [`Phase::Trying`]. A call
-//!    that acts for it requests a fencing number with [`want_number`](Candidate::want_number).
+//!    that acts for it requests a fencing number with [`set_fencing_wanted`](Candidate::set_fencing_wanted).
 //! 2. **Commands go out** through a function that the driver passes in. It is called once for each command, with the
 //!    number of the node. The command must enter the queue of the node's connection at once. These methods send:
 //!    [`try_at_once`](Candidate::try_at_once), [`next_commands`](Candidate::next_commands),
@@ -20,7 +20,7 @@
 //! 4. **Other events come in** through [`claimed`](Candidate::claimed), [`contended`](Candidate::contended),
 //!    [`wanted`](Candidate::wanted) and [`revoked`](Candidate::revoked) (wake-ups),
 //!    [`connections`](Candidate::connections) (the numbers of the present connections),
-//!    [`clock_stepped`](Candidate::clock_stepped) and [`tick`](Candidate::tick) (time). After each of them, and after
+//!    [`on_clock_step`](Candidate::on_clock_step) and [`tick`](Candidate::tick) (time). After each of them, and after
 //!    answers while the candidate waits, call [`leave_tainted`](Candidate::leave_tainted) and
 //!    [`next_commands`](Candidate::next_commands).
 //! 5. **Try, then wait.** [`tried`](Candidate::tried) returns the outcome of the first try, which
@@ -29,7 +29,7 @@
 //!    and [`wait_until`](Candidate::wait_until) the time of the next check at the latest.
 //! 6. **Hold.** [`begin`](Candidate::begin) gives the lock to a call, and [`pass`](Candidate::pass) to the next call.
 //!    [`keep`](Candidate::keep) leaves it idle, and [`retake`](Candidate::retake) gives an idle lock to the next call.
-//!    [`lower`](Candidate::lower) downgrades it to a shared lock, and [`tell_lowered`](Candidate::tell_lowered) informs
+//!    [`lower`](Candidate::lower) downgrades it to a shared lock, and [`send_downgrade`](Candidate::send_downgrade) informs
 //!    the nodes. The body may run until [`held_until`](Candidate::held_until); [`look`](Candidate::look) returns the
 //!    time of the next renewal. [`extension`](Candidate::extension) and
 //!    [`fencing_decision`](Candidate::fencing_decision) return the results of rounds that a caller waits for, and

@@ -77,13 +77,13 @@ impl Candidate {
         is_ready: impl Fn(usize) -> bool,
         mut send: impl FnMut(Outgoing),
     ) -> bool {
-        if self.asks_for_nothing(now) {
+        if self.has_lost_lock(now) {
             return false;
         }
         self.count_votes(now);
         let (mut has_asked, fence) = (false, self.fencing.fence());
         for index in 0..self.voters.len() {
-            if let Some(verb) = self.wants_next(index, now)
+            if let Some(verb) = self.next_command_for(index, now)
                 && (is_ready(index) || !self.postpones(index, verb, now))
             {
                 let fence = match verb {
@@ -107,26 +107,26 @@ impl Candidate {
     /// Returns the next command for node number `index`.
     #[cfg(test)]
     pub(super) fn wants(&self, index: usize, now: Instant) -> Option<Verb> {
-        if self.asks_for_nothing(now) { None } else { self.wants_next(index, now) }
+        if self.has_lost_lock(now) { None } else { self.next_command_for(index, now) }
     }
 
     /// Returns `true` if the lock is lost, so that no question is worthwhile: its answer could not count.
-    fn asks_for_nothing(&self, now: Instant) -> bool {
+    fn has_lost_lock(&self, now: Instant) -> bool {
         self.phase == Phase::Holding && !self.is_proven(now)
     }
 
     /// Returns the next command for node number `index`, if there is one.
-    fn wants_next(&self, index: usize, now: Instant) -> Option<Verb> {
+    fn next_command_for(&self, index: usize, now: Instant) -> Option<Verb> {
         let voter = self.voters.get(index)?;
         let (ttl, claim) = (self.terms.ttl, self.terms.claim());
         match self.phase {
             Phase::Holding if voter.is_claim() && self.wants_extension(voter, now) => {
                 self.rest(voter, now).map(|ttl| self.extension_verb(ttl))
             }
-            Phase::Holding => self.holder_asks(index, Round::None, now, now),
+            Phase::Holding => self.holder_command(index, Round::None, now, now),
             Phase::Waiting if self.has_votes(now) => self.wants_extension(voter, now).then(|| self.extension_verb(ttl)),
             Phase::Waiting if voter.must_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
-            Phase::Waiting => voter.wants_to_ask(now).then_some(Verb::Acquire { ttl, claim, holds: false }),
+            Phase::Waiting => voter.is_request_due(now).then_some(Verb::Acquire { ttl, claim, holds: false }),
             Phase::Trying | Phase::Superseded | Phase::Ended => None,
         }
     }
@@ -148,7 +148,7 @@ impl Candidate {
         let is_early =
             matches!(verb, Verb::Acquire { .. }) && self.wait.as_ref().is_some_and(|wait| wait.is_early(now));
         if let Some(voter) = self.voters.get_mut(index).filter(|_| is_early) {
-            voter.ask_again(now.after(LISTENING_PAUSE));
+            voter.schedule_recheck(now.after(LISTENING_PAUSE));
         }
         is_early
     }

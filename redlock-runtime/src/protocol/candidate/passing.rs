@@ -72,7 +72,7 @@ impl Candidate {
 
     /// Returns `true` if enough of the lease is left for the next call. `is_kept`: its key has to stay taken after it.
     pub(super) fn is_passable_to(&self, is_kept: bool, now: Instant) -> bool {
-        let ends_by_itself = is_kept && self.stands_on_claims_until(now).is_some();
+        let ends_by_itself = is_kept && self.depends_on_claims_until(now).is_some();
         // Whole leases are on their way for a brief permit, just like for a body that begins on claims.
         let is_brief = self.is_permit() && self.counts_claims(now);
         let least =

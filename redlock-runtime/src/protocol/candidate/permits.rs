@@ -146,7 +146,7 @@ impl Candidate {
     ) {
         let Some(turn) = self.permit.as_ref().map(|permit| permit.turn) else { return };
         for index in (0..self.voters.len()).filter(|index| stands(*index)) {
-            let Some(ttl) = self.asks_to_enter(index, now) else { continue };
+            let Some(ttl) = self.enter_duration(index, now) else { continue };
             let verb = Verb::Enter { ttl, turn };
             let lease_end = self.counted_until(index, verb, now);
             if let Some(voter) = self.voters.get_mut(index) {
@@ -157,7 +157,7 @@ impl Candidate {
     }
 
     /// Returns the duration for which node number `index` is asked for a permit, if it is asked.
-    fn asks_to_enter(&self, index: usize, now: Instant) -> Option<Duration> {
+    fn enter_duration(&self, index: usize, now: Instant) -> Option<Duration> {
         let voter = self.voters.get(index).filter(|voter| voter.is_open())?;
         match (self.phase, &self.permit) {
             (Phase::Holding, _) if voter.vote.is_granted() => None,
@@ -230,7 +230,7 @@ impl Candidate {
     pub(crate) fn comes_back(&self, now: Instant) -> bool {
         let may_give = |index: usize, voter: &Voter| {
             let is_awaited = voter.recheck_at.is_some_and(|at| now < at);
-            voter.may_be_asked_again() && !is_awaited && self.asks_to_enter(index, now).is_some()
+            voter.can_be_retried() && !is_awaited && self.enter_duration(index, now).is_some()
         };
         self.is_permit()
             && self.is_held(now)
@@ -240,14 +240,14 @@ impl Candidate {
 
     /// Returns `true` if a quorum has confirmed the permit since the token returned to the admission lock. Silence and
     /// broken connections are not confirmations: a process that removed the permit there may have let another call in.
-    pub(crate) fn voters_have_confirmed(&self) -> bool {
+    pub(crate) fn is_confirmed_by_quorum(&self) -> bool {
         let confirmed = |permit: &Permit| permit.confirmed.iter().filter(|is_confirmed| **is_confirmed).count();
         !self.terms.applies(Rule::VotersAreAskedFirst)
             || self.permit.as_deref().is_some_and(|permit| self.has_quorum(confirmed(permit)))
     }
 
     /// Returns `true` if all nodes have answered that were asked for the permit.
-    pub(crate) fn has_heard_of_permit(&self) -> bool {
+    pub(crate) fn has_all_permit_replies(&self) -> bool {
         !self.voters.iter().any(|voter| voter.in_flight.any(|sent| sent.kind == Kind::Take))
     }
 
@@ -266,13 +266,13 @@ impl Candidate {
 
     /// Records that the token owns a admission lock, under which permits are requested from now on. The replies rely on the
     /// whole lease of the admission lock, so no command of the token may end that lease earlier.
-    pub(crate) const fn stand_in_admission(&mut self) {
-        self.hold_period.stand_in_admission();
+    pub(crate) const fn mark_as_admission(&mut self) {
+        self.hold_period.mark_as_admission();
     }
 
     /// Returns `true` if permits may be requested at node number `index`, as far as this admission lock token is concerned.
     /// A yield that may still be executed gives the admission lock away, whatever the node replies before.
-    pub(crate) fn may_stand_at(&self, index: usize) -> bool {
+    pub(crate) fn can_request_permits_at(&self, index: usize) -> bool {
         self.voters.get(index).is_some_and(|voter| !voter.is_tainted && !voter.is_yielding())
     }
 

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_first_goes_first() {
+    fn candidate_queue_is_first_in_first_out() {
         let mut queue = Queue::new();
         (0..3).for_each(|item| queue.push(item));
         assert_eq!((queue.pop(), queue.first(), queue.len()), (Some(0), Some(&1), 2));

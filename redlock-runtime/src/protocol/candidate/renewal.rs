@@ -76,8 +76,8 @@ impl Candidate {
     /// Returns the time of the next check of a lock that is renewed at `now`, if all nodes that have voted grant new
     /// leases. Returns `None` if not all nodes are asked, or such an outcome is unlikely. The sender processes the
     /// answers, and checks if the next check must be earlier.
-    pub(crate) fn look_after_renewal(&self, now: Instant, soon: Instant) -> Option<Instant> {
-        let is_held = self.is_held(now) && self.stands_on_claims_until(now).is_none();
+    pub(crate) fn check_time_after_renewal(&self, now: Instant, soon: Instant) -> Option<Instant> {
+        let is_held = self.is_held(now) && self.depends_on_claims_until(now).is_none();
         let is_plain = is_held && !self.is_in_doubt(now) && self.round_due(soon) == Round::All;
         let expected = self.terms.provable(now);
         let due = self.hold_period.next_renewal(now, self.valid_until()?, expected).filter(|_| is_plain)?;
@@ -86,7 +86,7 @@ impl Candidate {
 
     /// Returns the time to process the answers to the extensions of claims, if the lock depends on claims.
     pub(super) fn answers_due(&self, now: Instant) -> Option<Instant> {
-        let left = self.stands_on_claims_until(now)?.since(now);
+        let left = self.depends_on_claims_until(now)?.since(now);
         Some(now.after(left / LOOKS_PER_CLAIM))
     }
 
@@ -137,10 +137,10 @@ impl Candidate {
             }
             self.ask_voters_first(round, soon, now);
             for index in 0..self.voters.len() {
-                if let Some(verb) = self.holder_asks(index, round, soon, now) {
+                if let Some(verb) = self.holder_command(index, round, soon, now) {
                     let fence = self.fence_of_holder(index, verb);
                     self.ask(index, verb, fence, now, &mut send);
-                } else if self.is_not_worth_asking(index, now)
+                } else if self.needs_no_request(index, now)
                     && let Some(voter) = self.voters.get_mut(index)
                 {
                     voter.recheck_at = voter.recheck_at.filter(|at| *at > soon);
@@ -151,7 +151,7 @@ impl Candidate {
     }
 
     /// Returns `true` if node number `index` could be asked at `now`, without a reason to do so.
-    fn is_not_worth_asking(&self, index: usize, now: Instant) -> bool {
+    fn needs_no_request(&self, index: usize, now: Instant) -> bool {
         let is_idle =
             |voter: &&Voter| voter.is_free_to_ask() && (voter.vote.is_granted() || !self.waits_for_others(voter, now));
         self.voters.get(index).is_some_and(|voter| is_idle(&voter))

@@ -150,7 +150,7 @@ impl Voter {
     /// Makes a waiting token ask again after its connection was cut.
     pub(super) fn cut(&mut self, now: Instant) {
         self.change_vote(Vote::Open);
-        self.ask_again(now);
+        self.schedule_recheck(now);
     }
 
     /// Voids all earlier grants of the node, answered or not. A waiting token asks again.
@@ -180,19 +180,19 @@ impl Voter {
         let takes_part = self.takes_part();
         self.recheck_at = self.recheck_at.filter(|_| takes_part && !self.vote.is_granted());
         if std::mem::take(&mut self.has_reconnected) {
-            self.can_be_asked_again(now);
+            self.on_holder_reconnected(now);
         }
     }
 
     /// Records that a holder has a connection to the node again, so that the old reason for a missing vote is over.
-    pub(super) fn can_be_asked_again(&mut self, now: Instant) {
+    pub(super) fn on_holder_reconnected(&mut self, now: Instant) {
         if !self.vote.is_granted() {
             self.hints.set_failure(None);
         }
-        self.ask_again(now);
+        self.schedule_recheck(now);
     }
 
-    pub(super) const fn ask_again(&mut self, now: Instant) {
+    pub(super) const fn schedule_recheck(&mut self, now: Instant) {
         self.recheck_at = Some(now);
     }
 
@@ -204,9 +204,9 @@ impl Voter {
     }
 
     /// Invalidates replies that the node has sent, or will send, from before it became free, and asks it again.
-    pub(super) fn may_be_free(&mut self, now: Instant) {
+    pub(super) fn on_possibly_free(&mut self, now: Instant) {
         self.in_flight.for_each(|sent| sent.is_overtaken = true);
-        self.ask_again(now);
+        self.schedule_recheck(now);
     }
 
     pub(super) fn is_yielding(&self) -> bool {
@@ -232,7 +232,7 @@ impl Voter {
     }
 
     /// Returns `true` if no answer of the node is outstanding and its next answer may differ from a failed last one.
-    pub(super) fn may_be_asked_again(&self) -> bool {
+    pub(super) fn can_be_retried(&self) -> bool {
         let passes = |error: &NodeError| matches!(error, NodeError::Refused(_)) && error.is_transient();
         self.is_free_to_ask() && (self.takes_part() || self.hints.failure().is_some_and(passes))
     }
@@ -338,7 +338,7 @@ impl Voter {
         self.is_open() && !self.is_awaited()
     }
 
-    pub(super) fn wants_to_ask(&self, now: Instant) -> bool {
+    pub(super) fn is_request_due(&self, now: Instant) -> bool {
         self.recheck_at.is_some_and(|at| at <= now) && self.is_open() && !self.is_asking()
     }
 

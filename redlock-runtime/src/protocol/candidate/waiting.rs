@@ -58,7 +58,7 @@ impl Candidate {
 
     /// Makes every node due for a question now. Returns the time at which all must be asked again.
     fn poll_again(&mut self, now: Instant) -> Instant {
-        self.voters.iter_mut().for_each(|voter| voter.ask_again(now));
+        self.voters.iter_mut().for_each(|voter| voter.schedule_recheck(now));
         // The time varies by a quarter in each direction, so that waiters that began together do not ask together
         // forever.
         now.after(POLL.mul_f64(0.75 + 0.5 * fastrand::f64()))

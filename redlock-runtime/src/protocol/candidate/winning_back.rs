@@ -50,7 +50,7 @@ pub(super) enum Round {
 impl Candidate {
     /// Returns the command that a holder should send to node number `index` by `soon`, because of its vote or together
     /// with others.
-    pub(super) fn holder_asks(&self, index: usize, round: Round, soon: Instant, now: Instant) -> Option<Verb> {
+    pub(super) fn holder_command(&self, index: usize, round: Round, soon: Instant, now: Instant) -> Option<Verb> {
         let voter = self.voters.get(index)?;
         let is_lacking = !voter.vote.is_granted();
         let is_in_round = round == Round::All || round == Round::Lacking && is_lacking;
@@ -92,7 +92,7 @@ impl Candidate {
         }
         let Some(from) = asked_from else { return };
         let is_unasked = |voter: &&mut Voter| voter.vote.is_granted() && voter.extended_at.is_none_or(|at| at < from);
-        self.voters.iter_mut().filter(is_unasked).for_each(|voter| voter.ask_again(now));
+        self.voters.iter_mut().filter(is_unasked).for_each(|voter| voter.schedule_recheck(now));
     }
 
     /// Returns `true` if the vote of `lacking`, which is due, has to wait for the answers of the nodes that have voted.
@@ -123,7 +123,7 @@ impl Candidate {
             return Some(self.terms.ttl);
         }
         let end = self.end_of_rest(voter, now).filter(|end| *end >= self.terms.useful_from(now))?;
-        Some(lease::that_proves(end.since(now), self.terms.drift_factor).min(self.terms.ttl))
+        Some(lease::min_ttl_to_prove(end.since(now), self.terms.drift_factor).min(self.terms.ttl))
     }
 
     /// Returns the time until which a lock without renewal asks for the vote of `voter`.

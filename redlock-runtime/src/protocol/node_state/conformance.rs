@@ -26,7 +26,7 @@ const CLAIM_LEFT: Duration = Duration::from_millis(400);
 /// Maps a rule of the model to the rule of the same name in the code. The compiler reports a missing name.
 macro_rules! same_names {
     ($($name:ident)*) => {
-        pub(super) fn in_the_code(rule: redlock_model::Rule) -> Rule {
+        pub(super) fn to_code_rule(rule: redlock_model::Rule) -> Rule {
             match rule {
                 $(redlock_model::Rule::$name => Rule::$name,)*
             }
@@ -303,7 +303,7 @@ fn in_the_model(reply: &Reply) -> model::Reply {
 }
 
 #[test]
-fn the_model_does_the_same_in_every_small_state() {
+fn node_agrees_with_the_model_in_every_small_state() {
     let code = Code::new();
     for case in cases() {
         assert_eq!(code.run(case, None), by_the_model(case, None), "code left, model right: {case:?}");
@@ -311,13 +311,13 @@ fn the_model_does_the_same_in_every_small_state() {
 }
 
 #[test]
-fn the_model_does_the_same_without_a_rule() {
+fn node_agrees_with_the_model_without_each_rule() {
     let code = Code::new();
     for rule in RULES {
         let mut differing = 0;
         for case in cases() {
             let by_the_model = by_the_model(case, Some(rule));
-            let by_the_code = code.run(case, Some(in_the_code(rule)));
+            let by_the_code = code.run(case, Some(to_code_rule(rule)));
             assert_eq!(by_the_code, by_the_model, "without {rule:?}, code left, model right: {case:?}");
             differing += u32::from(by_the_code != code.run(case, None));
         }
@@ -350,17 +350,17 @@ fn proposed_in_the_code((register, ballot): (u8, u8), without: Option<Rule>) -> 
 }
 
 #[test]
-fn the_model_accepts_alike_from_every_small_register() {
+fn registers_accept_ballots_like_the_model() {
     for without in [None, Some(redlock_model::Rule::BallotsOnlyRise)] {
         for proposal in proposals() {
-            let by_the_code = proposed_in_the_code(proposal, without.map(in_the_code));
+            let by_the_code = proposed_in_the_code(proposal, without.map(to_code_rule));
             assert_eq!(by_the_code, proposed_in_the_model(proposal, without), "without {without:?}: {proposal:?}");
         }
     }
 }
 
 #[test]
-fn the_model_raises_every_small_register_alike() {
+fn registers_are_raised_like_the_model() {
     for (register, number) in proposals() {
         let (mut registers, mut in_the_model) = (Registers::at(7, register.into()), fencing::Register(register));
         registers.raise(7, number.into());

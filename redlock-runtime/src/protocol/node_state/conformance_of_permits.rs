@@ -141,7 +141,7 @@ impl Code {
 }
 
 #[test]
-fn the_model_does_the_same_for_permits_in_every_small_state() {
+fn node_agrees_with_the_model_of_permits_in_every_small_state() {
     let code = Code::new();
     for case in cases() {
         assert_eq!(code.run(case), by_the_model(case), "code left, model right: {case:?}");

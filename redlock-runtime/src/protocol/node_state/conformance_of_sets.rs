@@ -4,7 +4,7 @@
 //! A node of the code also pings the waiters that block a request, and reserves names. The model has neither: its
 //! processes are always present, and it has no other programs.
 
-use super::conformance::in_the_code;
+use super::conformance::to_code_rule;
 use super::*;
 use crate::lock::owner_token::ManagerId;
 use crate::lock::part::Part;
@@ -269,7 +269,7 @@ fn compared(without: Option<redlock_model::Rule>, one_in: usize) -> (u32, u32) {
                 _ => true,
             };
             for (token, verb) in commands.filter(makes_sense) {
-                let ours = code.run(node, token, verb, &wishes, without.map(in_the_code));
+                let ours = code.run(node, token, verb, &wishes, without.map(to_code_rule));
                 let theirs = by_the_model(node, token, verb, &wishes, without);
                 let case = format!("without {without:?}, {verb:?} of {token} who want {wishes:?}, in {node:?}");
                 assert_eq!(ours, theirs, "code left, model right: {case}");
@@ -282,13 +282,13 @@ fn compared(without: Option<redlock_model::Rule>, one_in: usize) -> (u32, u32) {
 }
 
 #[test]
-fn the_model_does_the_same_for_several_names() {
+fn node_agrees_with_the_model_of_several_keys() {
     let (_, cases) = compared(None, 1);
     assert!(cases > 200_000, "{cases}");
 }
 
 #[test]
-fn the_model_does_the_same_for_several_names_without_a_rule() {
+fn node_agrees_with_the_model_of_several_keys_without_each_rule() {
     for rule in RULES {
         let (differing, cases) = compared(Some(rule), 5);
         println!("without {rule:?}, {differing} of {cases} steps are others");

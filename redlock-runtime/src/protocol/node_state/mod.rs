@@ -300,7 +300,7 @@ impl Execution<'_> {
         let is_named = |owner| owner == from || !self.applies(Rule::BreakersNameTheHolder);
         match self.owner() {
             Some(owner) if owner == self.token => {}
-            Some(owner) if is_named(owner) => self.take_the_place(),
+            Some(owner) if is_named(owner) => self.replace_token_of_holder(),
             _ => return Reply::NotOwner,
         }
         let left = self.left().unwrap_or_default();
@@ -312,7 +312,7 @@ impl Execution<'_> {
     }
 
     /// Replaces the token of the present holder, with the same end of the lease.
-    fn take_the_place(&mut self) {
+    fn replace_token_of_holder(&mut self) {
         let (token, brief) = (self.token, self.now.after(CLAIM));
         let keeps_end = self.applies(Rule::BrokenLeasesKeepTheirEnd);
         if let Some(holder) = self.state.locks.get_mut(self.key.name()) {

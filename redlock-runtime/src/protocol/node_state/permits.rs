@@ -44,7 +44,7 @@ impl Execution<'_> {
     }
 
     /// Notifies the owner of the admission lock that the token has given its permit back.
-    pub(super) fn tell_freed(&mut self) {
+    pub(super) fn notify_freed(&mut self) {
         let name = admission_name(self.key.name());
         self.state.expire(&name, self.now);
         if let Some(by) = self.state.locks.get(&*name).map(|holder| holder.token) {

@@ -57,7 +57,7 @@ impl Execution<'_> {
             let Some((next, line)) = self.next_waiter(&passed, looked_at) else { break };
             // At the limit of one command, the rest is left to the next command.
             if steps == self.state.limits.steps || self.is_unfinished() {
-                self.tell_later(next, looked_at);
+                self.notify_later(next, looked_at);
                 break;
             }
             if self.has_share(next) {
@@ -131,14 +131,14 @@ impl Execution<'_> {
     }
 
     /// Leaves it to the next command to notify the waiters for several names in the examined lines, from `from` on.
-    fn tell_later(&mut self, from: OwnerToken, looked_at: OfLines<bool>) {
+    fn notify_later(&mut self, from: OwnerToken, looked_at: OfLines<bool>) {
         let mut lines = looked_at;
         for (line, is_untold) in Line::ALL.iter().zip(&mut lines) {
             *is_untold &= line.has_several;
         }
         let is_needed = lines.contains(&true) && self.applies(Rule::ThoseLeftAreTold);
         if let Some(queue) = self.queue_mut().filter(|_| is_needed) {
-            queue.tell_later(Untold { from, lines });
+            queue.notify_later(Untold { from, lines });
         }
     }
 

@@ -118,7 +118,7 @@ impl Queue {
         now.since(*heard) > SILENT_AFTER
     }
 
-    pub(super) const fn tell_later(&mut self, untold: Untold) {
+    pub(super) const fn notify_later(&mut self, untold: Untold) {
         self.untold = Some(untold);
     }
 

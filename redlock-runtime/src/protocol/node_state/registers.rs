@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn raised_register_refuses_what_is_not_above_it() {
+    fn raised_register_refuses_smaller_or_equal_ballots() {
         let (mut registers, rules) = (Registers::default(), Rules::default());
         for (raised, proposed, expected) in [
             (5, 5, Number::Refused { largest: 5 }),
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_accepted_rises_in_each_slot() {
+    fn accepted_ballots_rise_in_each_slot() {
         let (mut registers, rules) = (Registers::default(), Rules::default());
         let table = [
             (0, 0, None),

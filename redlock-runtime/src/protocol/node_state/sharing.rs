@@ -103,17 +103,17 @@ impl<'a> Execution<'a> {
         self.each(|part| {
             waited.push(part.queue().is_some_and(|queue| queue.line_of(part.token).is_some()));
             part.leave_queue();
-            part.take_as_before(ttl);
+            part.retake_part(ttl);
         });
         let mut waited = waited.into_iter();
         self.each(|part| {
             let is_told = waited.next() == Some(true);
-            part.lets_others_in(is_told, claim);
+            part.admit_other_readers(is_told, claim);
         });
     }
 
     /// Gives the token this part. A downgraded part stays shared.
-    fn take_as_before(&mut self, ttl: Duration) {
+    fn retake_part(&mut self, ttl: Duration) {
         let held = self.share_of(self.token);
         let class = held.filter(|held| !held.covers(self.class)).unwrap_or(self.class);
         if class == Class::Exclusive && self.is_owner() {
@@ -125,7 +125,7 @@ impl<'a> Execution<'a> {
 
     /// Admits other readers of a shared name. If the token has waited itself, it also notifies the remaining waiters
     /// that the name is free.
-    fn lets_others_in(&mut self, has_waited: bool, claim: Duration) {
+    fn admit_other_readers(&mut self, has_waited: bool, claim: Duration) {
         let is_shared =
             self.class == Class::Shared || !self.is_owner() && self.share_of(self.token) == Some(Class::Shared);
         if is_shared || has_waited && self.queue().is_some_and(Queue::has_untold) {
@@ -167,7 +167,7 @@ impl<'a> Execution<'a> {
         });
         // The token enters as soon as the absent and silent waiters ahead of it were passed over.
         for _ in 0..MOST_STEPS {
-            if self.comes_in(ttl, claim, holds) {
+            if self.admit_waiters(ttl, claim, holds) {
                 return Reply::Granted { smaller: false, number: None };
             } else if !self.any(Self::passes_over) {
                 break;
@@ -186,7 +186,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Admits the waiters that can have the names. Returns `true` if the token is among them.
-    fn comes_in(&mut self, ttl: Duration, claim: Duration, holds: bool) -> bool {
+    fn admit_waiters(&mut self, ttl: Duration, claim: Duration, holds: bool) -> bool {
         if !self.has_several {
             return self.promote(claim, Some(ttl), None);
         }
@@ -214,7 +214,7 @@ impl<'a> Execution<'a> {
                 part.drop_hold_of(from);
             }
             let is_lowered = freed.is_some_and(|freed| freed != part.class);
-            part.take_as_before(ttl);
+            part.retake_part(ttl);
             if is_lowered || !ours {
                 part.promote(lease::claim(ttl), None, freed);
             }
@@ -282,7 +282,7 @@ impl<'a> Execution<'a> {
 
     fn release_among(&mut self, claim: Duration) -> Reply {
         if self.subject.mode.is_permit() && self.has_share(self.token) {
-            self.tell_freed();
+            self.notify_freed();
         }
         let (mut is_released, mut leaves) = (true, Vec::new());
         self.each(|part| {

@@ -23,7 +23,7 @@ fn after(from: Option<OwnerToken>, mut command: Command) -> Command {
 }
 
 #[test]
-fn what_is_abandoned_does_not_pile_up() {
+fn abandoned_locks_and_queues_are_swept() {
     let (ttl, claim) = (Duration::from_secs(5), Duration::from_secs(1));
     let mut state = NodeState::default();
     for i in 0..5 * SWEEP_FROM as u64 {
@@ -36,7 +36,7 @@ fn what_is_abandoned_does_not_pile_up() {
 }
 
 #[test]
-fn a_lock_is_adopted_by_one() {
+fn detached_lock_is_adopted_by_only_one_token() {
     const EXTENDED: Reply = Reply::Extended { waiters: 0, number: None };
     let [first, one, other] = [0, 1, 2].map(token);
     let ttl = Duration::from_secs(5);
@@ -63,7 +63,7 @@ fn a_lock_is_adopted_by_one() {
 }
 
 #[test]
-fn an_adoption_leaves_the_queue_alone_and_proposes_a_larger_number() {
+fn adoption_keeps_the_queue_and_proposes_a_larger_number() {
     let [first, one, waiter] = [0, 1, 2].map(token);
     let (ttl, claim) = (Duration::from_secs(5), Duration::from_secs(1));
     let fenced =
@@ -118,7 +118,7 @@ impl Scene {
 const YIELD: Verb = Verb::Yield { claim: Duration::from_secs(1) };
 
 #[test]
-fn readers_that_yield_to_a_holder_do_not_let_each_other_back_in() {
+fn readers_that_yield_to_a_holder_do_not_readmit_each_other() {
     let [one, other, holder] = [1, 2, 3].map(token);
     let mut scene = Scene::new(&[one, other, holder]);
     scene.share(0, one);
@@ -132,7 +132,7 @@ fn readers_that_yield_to_a_holder_do_not_let_each_other_back_in() {
 }
 
 #[test]
-fn a_writer_that_is_silent_or_gone_keeps_nobody_from_a_share() {
+fn silent_or_absent_writer_does_not_block_readers() {
     let [reader, writer, next] = [1, 2, 3].map(token);
     let mut scene = scene_of(&[reader, writer, next]);
     assert!(matches!(scene.share(3, next), Reply::Queued { .. }), "it was heard of three seconds ago");
@@ -151,7 +151,7 @@ fn scene_of(tokens: &[OwnerToken; 3]) -> Scene {
 }
 
 #[test]
-fn a_late_extension_does_not_raise_a_share_nor_revive_one() {
+fn late_extension_neither_upgrades_nor_revives_a_share() {
     let [one, other] = [1, 2].map(token);
     let extend = Verb::Extend { ttl: Duration::from_secs(60) };
     let mut scene = Scene::new(&[one, other]);
@@ -212,7 +212,7 @@ fn absent_waiters_of_one_process_are_removed_together() {
 }
 
 #[test]
-fn lock_behind_too_many_absent_waiters_is_asked_for_again() {
+fn lock_behind_many_absent_waiters_is_granted_on_the_next_request() {
     let tokens: Vec<_> = (0..202).map(token).collect();
     let [writer, .., live] = tokens[..] else { panic!() };
     let mut scene = Scene::new(&[writer, live]);

@@ -61,7 +61,7 @@ fn others(reply: &Reply) -> &[OwnerToken] {
 }
 
 #[test]
-fn a_permit_is_for_those_in_the_admission() {
+fn permit_requires_the_admission_lock() {
     let [by, next, one, two] = tokens();
     let mut scene = Scene::of(by);
     assert_eq!(others(&scene.enter(one, by)), []);
@@ -76,7 +76,7 @@ fn a_permit_is_for_those_in_the_admission() {
 }
 
 #[test]
-fn whoever_gives_a_permit_back_tells_who_stands_in_the_admission() {
+fn permit_release_notifies_the_admission_holder() {
     let [by, one, reader] = tokens();
     let mut scene = Scene::of(by);
     scene.enter(one, by);
@@ -90,7 +90,7 @@ fn whoever_gives_a_permit_back_tells_who_stands_in_the_admission() {
 }
 
 #[test]
-fn who_wants_the_lock_alone_is_not_overtaken() {
+fn permit_does_not_overtake_a_waiting_writer() {
     let [by, one, alone, late] = tokens();
     let mut scene = Scene::of(by);
     scene.enter(one, by);
@@ -102,7 +102,7 @@ fn who_wants_the_lock_alone_is_not_overtaken() {
 }
 
 #[test]
-fn who_has_the_lock_alone_is_told_of_those_that_want_permits() {
+fn exclusive_holder_is_notified_of_a_permit_request() {
     let [by, one, alone, next] = tokens();
     let mut scene = Scene::of(by);
     scene.ask(TRY, Mode::Exclusive, alone);
@@ -113,7 +113,7 @@ fn who_has_the_lock_alone_is_told_of_those_that_want_permits() {
 }
 
 #[test]
-fn readers_are_counted_and_intents_and_reservations_are_not() {
+fn readers_count_as_permits_and_intents_and_reservations_do_not() {
     let [by, one, reader, below, waiting] = tokens();
     let mut scene = Scene::of(by);
     scene.ask(TRY, Mode::Shared, reader);

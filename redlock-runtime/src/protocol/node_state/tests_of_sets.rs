@@ -99,7 +99,7 @@ fn is_queued(reply: Reply) -> bool {
 }
 
 #[test]
-fn all_names_are_had_or_none() {
+fn all_keys_are_granted_or_none() {
     let [one, other] = tokens();
     let mut scene = Scene::default();
     assert!(is_granted(scene.ask(TRY, B, one)));
@@ -117,7 +117,7 @@ fn all_names_are_had_or_none() {
 }
 
 #[test]
-fn who_has_only_some_of_the_names_has_not_what_was_asked_for() {
+fn holder_of_only_some_keys_does_not_hold_the_lock() {
     let [one, other] = tokens();
     let mut scene = Scene::default();
     scene.ask(ACQUIRE, AB, one);
@@ -132,7 +132,7 @@ fn who_has_only_some_of_the_names_has_not_what_was_asked_for() {
 }
 
 #[test]
-fn who_has_lost_one_of_the_names_keeps_none_of_the_others_while_it_waits() {
+fn token_that_lost_a_key_releases_the_others_while_it_waits() {
     let [single, several, one, other] = tokens();
     for (waiting, wish) in [(single, A), (several, &[("a", Exclusive), ("c", Exclusive)] as Wish<'_>)] {
         let mut scene = Scene::default();
@@ -153,7 +153,7 @@ fn who_has_lost_one_of_the_names_keeps_none_of_the_others_while_it_waits() {
 }
 
 #[test]
-fn who_waits_is_told_how_long_the_names_are_kept_from_it() {
+fn waiter_learns_how_long_its_keys_stay_taken() {
     let [reader, brief, one, writer] = tokens();
     let wish: Wish<'_> = &[("a", Shared), ("b", Exclusive)];
     let mut scene = Scene::default();
@@ -167,7 +167,7 @@ fn who_waits_is_told_how_long_the_names_are_kept_from_it() {
 }
 
 #[test]
-fn those_who_want_the_same_names_in_another_order_are_served_one_after_the_other() {
+fn waiters_for_the_same_keys_are_served_one_at_a_time() {
     let [holder, one, other] = tokens();
     let mut scene = Scene::default();
     scene.ask(ACQUIRE, AB, holder);
@@ -181,7 +181,7 @@ fn those_who_want_the_same_names_in_another_order_are_served_one_after_the_other
 }
 
 #[test]
-fn a_waiter_for_several_names_is_overtaken_at_none_of_them() {
+fn waiter_for_several_keys_is_not_overtaken_at_any_key() {
     let [holder, several, single] = tokens();
     let mut scene = Scene::default();
     scene.ask(ACQUIRE, B, holder);
@@ -193,7 +193,7 @@ fn a_waiter_for_several_names_is_overtaken_at_none_of_them() {
 }
 
 #[test]
-fn a_free_name_is_kept_for_a_while_for_who_wants_others_as_well() {
+fn free_key_is_reserved_briefly_for_a_waiter_for_several_keys() {
     let [holder, several, foreign] = tokens();
     let mut scene = Scene::default();
     scene.ask(TRY, B, holder);
@@ -205,7 +205,7 @@ fn a_free_name_is_kept_for_a_while_for_who_wants_others_as_well() {
 }
 
 #[test]
-fn a_silent_or_dead_waiter_for_several_names_keeps_nobody_out_for_long() {
+fn silent_or_dead_waiter_for_several_keys_does_not_block_for_long() {
     let [holder, several, single] = tokens();
     let mut scene = Scene::default();
     scene.ask(TRY, B, holder);
@@ -221,7 +221,7 @@ fn a_silent_or_dead_waiter_for_several_names_keeps_nobody_out_for_long() {
 }
 
 #[test]
-fn any_number_of_absent_waiters_for_several_names_is_removed_by_repeated_commands() {
+fn absent_waiters_for_several_keys_are_removed_by_repeated_commands() {
     let all: [_; 202] = tokens();
     let [holder, gone @ .., single] = &all;
     let mut scene = Scene { gone: gone.to_vec(), ..Scene::default() };
@@ -236,7 +236,7 @@ fn any_number_of_absent_waiters_for_several_names_is_removed_by_repeated_command
 }
 
 #[test]
-fn a_folder_excludes_what_is_below_it_and_siblings_go_together() {
+fn path_excludes_its_descendants_and_siblings_are_compatible() {
     let [one, sibling, reader, tree, late] = tokens();
     let mut scene = Scene::default();
     assert!(is_granted(scene.ask(ACQUIRE, FOLDER, one)));
@@ -256,7 +256,7 @@ fn a_folder_excludes_what_is_below_it_and_siblings_go_together() {
 }
 
 #[test]
-fn only_those_are_told_whom_the_one_that_leaves_was_in_the_way_of() {
+fn release_notifies_only_the_waiters_that_it_blocked() {
     let [one, reader, below, writer] = tokens();
     let mut scene = Scene::default();
     scene.ask(ACQUIRE, FOLDER, one);
@@ -273,7 +273,7 @@ fn only_those_are_told_whom_the_one_that_leaves_was_in_the_way_of() {
 
 /// Counts the notifications of a crowd below a folder when the folder is released.
 #[test]
-fn those_who_are_told_tell_the_others() {
+fn notified_waiters_notify_the_remaining_ones() {
     let all: [_; 301] = tokens();
     let [folder, below @ ..] = &all;
     // The first hundred want one common name, so that most of the first notified waiters have to wait.
@@ -308,7 +308,7 @@ fn those_who_are_told_tell_the_others() {
 }
 
 #[test]
-fn a_waiter_that_was_heard_of_before_a_clock_was_set_back_is_silent_no_later() {
+fn clock_set_back_does_not_prolong_a_silent_waiter() {
     let [holder, several, single] = tokens();
     let mut scene = Scene { seconds: 3600, ..Scene::default() };
     scene.ask(TRY, B, holder);
@@ -320,7 +320,7 @@ fn a_waiter_that_was_heard_of_before_a_clock_was_set_back_is_silent_no_later() {
 }
 
 #[test]
-fn what_was_had_alone_is_lowered_everywhere_and_never_rises() {
+fn exclusive_path_is_downgraded_everywhere_and_never_upgraded() {
     let [one, reader] = tokens();
     let below: Wish<'_> = &[("/A", IntentShared), ("/A/C", Shared)];
     let mut scene = Scene::default();
@@ -335,7 +335,7 @@ fn what_was_had_alone_is_lowered_everywhere_and_never_rises() {
 }
 
 #[test]
-fn a_yield_gives_all_names_to_those_who_come_first() {
+fn yield_gives_all_keys_to_the_first_waiter() {
     let [first, second, holder] = tokens();
     let mut scene = Scene::default();
     assert_eq!(scene.ask(YIELD, AB, holder), Reply::NotOwner);
@@ -353,7 +353,7 @@ fn a_yield_gives_all_names_to_those_who_come_first() {
 }
 
 #[test]
-fn a_yield_to_a_holder_of_several_names_leaves_them_free_for_it() {
+fn yield_to_a_holder_of_several_keys_leaves_them_free_for_it() {
     let [waiter, holder] = tokens();
     let mut scene = Scene::default();
     scene.ask(ACQUIRE, A, waiter);
@@ -364,7 +364,7 @@ fn a_yield_to_a_holder_of_several_names_leaves_them_free_for_it() {
 }
 
 #[test]
-fn a_yield_to_who_wants_the_folder_leaves_it_to_that_one_until_the_last_has_yielded() {
+fn path_is_granted_to_the_named_holder_after_the_last_yield() {
     for tree in [READ_TREE, TREE] {
         let [one, other, named] = tokens();
         let mut scene = Scene::default();
@@ -382,7 +382,7 @@ fn a_yield_to_who_wants_the_folder_leaves_it_to_that_one_until_the_last_has_yiel
 }
 
 #[test]
-fn an_adoption_takes_the_place_at_every_name() {
+fn adoption_replaces_the_holder_at_every_key() {
     let [left, adopter, other] = tokens();
     let mut scene = Scene::default();
     scene.ask(ACQUIRE, FOLDER, left);
@@ -397,7 +397,7 @@ fn an_adoption_takes_the_place_at_every_name() {
 
 /// Returns the notifications when a folder is released that two waiters below it need, one of which blocks the folder
 /// of the other.
-fn nudged_by_the_folder(without: Option<Rule>) -> Vec<(OwnerToken, String)> {
+fn wakeups_after_folder_release(without: Option<Rule>) -> Vec<(OwnerToken, String)> {
     let [one, folder, sibling] = tokens();
     let mut scene = Scene::default();
     scene.state.rules = Rules { without };
@@ -410,14 +410,14 @@ fn nudged_by_the_folder(without: Option<Rule>) -> Vec<(OwnerToken, String)> {
 }
 
 #[test]
-fn who_is_not_kept_from_a_name_hears_nothing_of_who_leaves_it() {
-    assert_eq!(nudged_by_the_folder(None), []);
-    let told = nudged_by_the_folder(Some(Rule::OnlyConcernedAreTold));
+fn release_does_not_notify_waiters_that_it_did_not_block() {
+    assert_eq!(wakeups_after_folder_release(None), []);
+    let told = wakeups_after_folder_release(Some(Rule::OnlyConcernedAreTold));
     assert!(!told.is_empty(), "without the rule, all are told who wait there");
 }
 
 #[test]
-fn a_name_that_could_be_had_is_kept_for_who_waits_for_several() {
+fn key_reserved_for_a_waiter_for_several_keys_refuses_a_plain_set() {
     for (without, expected) in [(None, Reply::Taken), (Some(Rule::FreeNamesAreReserved), GRANTED)] {
         let [holder, several, plain] = tokens();
         let mut scene = Scene::default();
@@ -444,7 +444,7 @@ fn said_to(ballots: &[(Wish<'_>, u64)], without: Option<Rule>) -> Vec<Option<Num
 }
 
 #[test]
-fn a_number_for_several_names_is_accepted_by_the_registers_of_all_that_are_wanted_alone() {
+fn number_for_several_keys_needs_the_registers_of_all_exclusive_keys() {
     let accepted = |ballot| Some(Number::Accepted(ballot));
     let refused = |largest| Some(Number::Refused { largest });
     let read_a: Wish<'_> = &[("a", Shared), ("b", Exclusive)];
@@ -458,7 +458,7 @@ fn a_number_for_several_names_is_accepted_by_the_registers_of_all_that_are_wante
 }
 
 #[test]
-fn who_waits_for_several_names_proposes_nothing() {
+fn waiter_for_several_keys_proposes_no_number() {
     let [holder, one, other] = tokens();
     let mut scene = Scene::default();
     scene.ask(TRY, B, holder);
@@ -475,7 +475,7 @@ fn who_waits_for_several_names_proposes_nothing() {
 
 /// Waiters that stay blocked take neither a notification nor a position from the remaining waiters.
 #[test]
-fn who_is_kept_out_ends_no_chain() {
+fn blocked_waiters_do_not_end_the_notification_chain() {
     let all: [_; 202] = tokens();
     let [folder, first, rest @ ..] = &all;
     let (readers, below) = rest.split_at(70);

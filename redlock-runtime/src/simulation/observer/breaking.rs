@@ -34,7 +34,7 @@ impl Observer {
     /// Returns the placeholders of breakers, for holders that may still run or that were not heard of.
     pub(super) fn stand_ins(&self, holders: &[Holder]) -> Vec<OwnerToken> {
         let mut all = self.network.stand_ins();
-        all.retain(|token| self.is_meant_to_stand(holders, *token));
+        all.retain(|token| self.is_expected_to_remain(holders, *token));
         all
     }
 
@@ -43,19 +43,19 @@ impl Observer {
     ///
     /// If all messages arrive, a dead holder that was notified replies so, and its placeholder goes. A token that is
     /// not a placeholder is expected to remain as well.
-    fn is_meant_to_stand(&self, holders: &[Holder], token: OwnerToken) -> bool {
-        let told = if self.profile.is_heard { self.network.told_holder_behind(token) } else { None };
+    fn is_expected_to_remain(&self, holders: &[Holder], token: OwnerToken) -> bool {
+        let told = if self.profile.is_heard { self.network.notified_holder_behind(token) } else { None };
         told.is_none_or(|told| holders.iter().any(|holder| holder.token == told))
     }
 
     /// Checks that no call begins while a body with a broken lock runs and may still count on it.
     ///
     /// Exempt is a call that was robbed and has not noticed yet.
-    pub(super) fn follows_nobody_at_work(&self, next: &Holder) {
+    pub(super) fn check_no_broken_body_runs(&self, next: &Holder) {
         if self.network.robbed_at(&key(next.key), next.token).is_some() {
             return;
         }
-        let counted_on = self.network.may_count_on(&key(next.key));
+        let counted_on = self.network.tokens_counting_on(&key(next.key));
         let is_at_work =
             |other: &&Holder| other.excludes(next) && other.token != next.token && counted_on.contains(&other.token);
         let text = self

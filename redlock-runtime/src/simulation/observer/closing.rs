@@ -60,7 +60,7 @@ impl Observer {
         let records = self.records();
         let is_kept_for = |longest| self.network.lease_left(server, key, token).is_some_and(|left| left <= longest);
         // A break that is still running releases its placeholder when it ends.
-        self.network.has_stood_in(token)
+        self.network.was_placeholder(token)
             || records.detached.contains(&token)
             || records.kept_for.get(&token).is_some_and(|longest| is_kept_for(*longest))
     }

@@ -16,7 +16,7 @@ impl Observer {
     pub(super) fn is_idle_in_tree(&self, records: &Records, index: usize, now: Instant) -> bool {
         let group = self.group(records, index);
         let is_in_the_way =
-            |holder: &Holder| group.iter().any(|waiter| holder.keeps_from(waiter.key, waiter.is_shared));
+            |holder: &Holder| group.iter().any(|waiter| holder.excludes_call_for(waiter.key, waiter.is_shared));
         let (ours, others): (Vec<_>, Vec<_>) = records.holders.iter().partition(|holder| is_in_the_way(holder));
         if group.is_empty() || ours.iter().any(|holder| holder.is_valid(now)) {
             return false;

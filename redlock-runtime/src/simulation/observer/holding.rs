@@ -48,7 +48,7 @@ impl Observer {
             // A robbed token may win a vote back before its lock is broken. The later of the two times counts.
             match robbed_at.max(self.network.broken_at(holder.token).map(|(at, _)| at)) {
                 None => broken = Some((Promise::Owned, format!("{holder} has too few nodes"))),
-                Some(at) if self.knows_by(&records, holder, at) < now => {
+                Some(at) if self.notices_loss_by(&records, holder, at) < now => {
                     broken = Some((Promise::LossKnown, format!("{holder} does not know that it is lost")));
                 }
                 _ => {}
@@ -63,7 +63,7 @@ impl Observer {
     /// Returns the time at which a robbed holder must have noticed its loss.
     ///
     /// At the latest, the lease ends. If renewals are not disturbed, the next renewal shows the loss.
-    fn knows_by(&self, records: &Records, holder: &Holder, robbed_at: Instant) -> Instant {
+    fn notices_loss_by(&self, records: &Records, holder: &Holder, robbed_at: Instant) -> Instant {
         // A holder that entered later has confirmed its votes at that time.
         let from = robbed_at.max(holder.since);
         let by_itself = from.after(holder.ttl + slack(holder.ttl));
@@ -164,7 +164,7 @@ impl Observer {
                 late = Some(format!("{holder} has it for longer than it wanted at the most"));
             }
             let faults = self.profile.faults;
-            if faults.are_of_a_minority() || faults.are_fail_overs() {
+            if faults.are_minority_only() || faults.are_fail_overs() {
                 let is_kept = self.network.is_kept(&key(holder.key), holder.token, client);
                 holder.kept_since = holder.kept_since.filter(|_| is_kept).or(is_kept.then_some(now));
             }
@@ -201,10 +201,9 @@ impl Observer {
         let now = self.network.now();
         let mut records = self.records();
         records.windows.retain(|window| now < window.until.after(self.patient));
-        let is_kept = records
-            .windows
-            .iter()
-            .any(|window| window.is_promised && next.keeps_from(window.key, window.is_shared) && now < window.until);
+        let is_kept = records.windows.iter().any(|window| {
+            window.is_promised && next.excludes_call_for(window.key, window.is_shared) && now < window.until
+        });
         drop(records);
         if is_kept {
             self.broken(Promise::MinHold, format!("{next} comes before the one before wanted to leave"));

@@ -116,7 +116,7 @@ impl Observer {
     /// Checks that no call is refused for good if only the registers of a minority are poisoned.
     fn is_served<T>(&self, outcome: Option<&Result<T, LockError>>) {
         if let Some(Err(error @ LockError::Refused { .. })) = outcome
-            && self.profile.faults.poison_a_minority()
+            && self.profile.faults.only_poison_minority()
         {
             self.broken(Promise::Progress, format!("a healthy majority refuses a call: {error}"));
         }
@@ -188,7 +188,7 @@ impl Observer {
     fn entered_with(&self, id: u64, holder: Holder) {
         let holder = Holder { id, ..holder };
         self.windows(&holder);
-        self.follows_nobody_at_work(&holder);
+        self.check_no_broken_body_runs(&holder);
         self.has_room(&holder);
         let now = self.network.now();
         {

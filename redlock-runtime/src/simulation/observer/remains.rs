@@ -7,7 +7,7 @@ use crate::simulation::records::Promise;
 
 impl Observer {
     /// Returns the tokens at the servers under a key, and under its admission lock.
-    fn at_the_servers(&self, index: usize) -> Vec<(usize, OwnerToken, bool)> {
+    fn tokens_at_servers(&self, index: usize) -> Vec<(usize, OwnerToken, bool)> {
         [key(index), key(index).admission()].iter().flat_map(|name| self.network.leftovers(name)).collect()
     }
 
@@ -18,7 +18,7 @@ impl Observer {
     pub(in crate::simulation) fn leftovers(&self) -> Vec<usize> {
         let mut haunted = Vec::new();
         for index in self.profile.names() {
-            for (server, token, is_ghost) in self.at_the_servers(index) {
+            for (server, token, is_ghost) in self.tokens_at_servers(index) {
                 let records = self.records();
                 if records.detached.contains(&token) || self.stand_ins(&records.holders).contains(&token) {
                     continue;
@@ -40,7 +40,7 @@ impl Observer {
     /// retained for a later call.
     pub(in crate::simulation) fn unused(&self) {
         for index in self.profile.names() {
-            for (server, token, is_ghost) in self.at_the_servers(index) {
+            for (server, token, is_ghost) in self.tokens_at_servers(index) {
                 let records = self.records();
                 let is_known = records.entered_tokens.contains(&token) || records.detached.contains(&token);
                 let is_meant = is_ghost || is_known || self.stand_ins(&records.holders).contains(&token);

@@ -10,7 +10,7 @@ pub(super) const VARIABLE: &str = "REDLOCK_SEED";
 /// # Panics
 /// If the text is neither a number nor a range.
 #[track_caller]
-pub(super) fn of_the_environment() -> Option<RangeInclusive<u64>> {
+pub(super) fn from_environment() -> Option<RangeInclusive<u64>> {
     let text = std::env::var(VARIABLE).ok()?;
     match read(&text) {
         Some(seeds) => Some(seeds),
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seeds_are_read_as_rust_writes_them() {
+    fn seeds_are_parsed_as_numbers_or_rust_ranges() {
         let table = [
             ("41", Some(41..=41)),
             (" 41 ", Some(41..=41)),

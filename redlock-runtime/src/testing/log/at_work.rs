@@ -16,13 +16,13 @@ impl<'l> AtWork<'l> {
             LogEvent::Acquired { .. } => calls.push(entry),
             LogEvent::Downgraded {} => {
                 let had_it_alone = |before: &&mut &LogEntry| {
-                    before.has_the_site_of(entry) && before.parts != entry.parts && before.parts.lowered() == entry.parts
+                    before.has_same_site(entry) && before.parts != entry.parts && before.parts.lowered() == entry.parts
                 };
                 calls.iter_mut().find(had_it_alone).into_iter().for_each(|before| *before = entry);
             }
             LogEvent::Ended {} => {
                 // Equal calls are interchangeable.
-                let is_it = |before: &&'l LogEntry| before.has_the_site_of(entry) && before.parts == entry.parts;
+                let is_it = |before: &&'l LogEntry| before.has_same_site(entry) && before.parts == entry.parts;
                 if let Some(place) = calls.iter().position(is_it) {
                     calls.remove(place);
                 }
@@ -42,13 +42,13 @@ impl<'l> AtWork<'l> {
     }
 
     /// Returns the running calls that must exclude the call of `entry`, because of a key with this `name`.
-    fn in_the_way_of(&self, entry: &LogEntry, name: &str) -> Vec<&'l LogEntry> {
+    fn conflicting_calls(&self, entry: &LogEntry, name: &str) -> Vec<&'l LogEntry> {
         let others = self.excluded_by(entry, name);
-        if others.is_empty() { self.too_many_for(entry, name) } else { others }
+        if others.is_empty() { self.permit_holders_beyond_limit(entry, name) } else { others }
     }
 
     /// Returns the holders of the other permits, if the call of `entry` exceeds the number of permits.
-    fn too_many_for(&self, entry: &LogEntry, name: &str) -> Vec<&'l LogEntry> {
+    fn permit_holders_beyond_limit(&self, entry: &LogEntry, name: &str) -> Vec<&'l LogEntry> {
         let LogEvent::Acquired { permits: Some(permits), .. } = entry.event else { return Vec::new() };
         let has_one =
             |other: &&LogEntry| other.mode == Mode::Permit && entry.keys_called(name).any(|key| key == &other.key);
@@ -66,11 +66,11 @@ impl<'l> AtWork<'l> {
 }
 
 /// Returns the maximum number of calls that held a key with this `name` at the same time.
-pub(super) fn most_together(entries: &[LogEntry], name: &str) -> usize {
+pub(super) fn max_concurrent_holders(entries: &[LogEntry], name: &str) -> usize {
     let (mut at_work, mut most) = (AtWork::default(), 0);
     for entry in entries {
         at_work.note(entry);
-        if entry.has_come_in() {
+        if entry.is_acquired_event() {
             most = entry.keys_called(name).map(|key| at_work.count(key)).fold(most, usize::max);
         }
     }
@@ -79,25 +79,22 @@ pub(super) fn most_together(entries: &[LogEntry], name: &str) -> usize {
 
 /// Returns the first call that acquired its lock beside running calls that exclude it, together with these calls. One of them must
 /// have this `name`.
-pub(super) fn first_beside_others<'l>(
-    entries: &'l [LogEntry],
-    name: &str,
-) -> Option<(&'l LogEntry, Vec<&'l LogEntry>)> {
+pub(super) fn first_conflict<'l>(entries: &'l [LogEntry], name: &str) -> Option<(&'l LogEntry, Vec<&'l LogEntry>)> {
     let mut at_work = AtWork::default();
     entries.iter().find_map(|entry| {
-        let others = if entry.has_come_in() { at_work.in_the_way_of(entry, name) } else { Vec::new() };
+        let others = if entry.is_acquired_event() { at_work.conflicting_calls(entry, name) } else { Vec::new() };
         at_work.note(entry);
         (!others.is_empty()).then_some((entry, others))
     })
 }
 
 impl LogEntry {
-    const fn has_come_in(&self) -> bool {
+    const fn is_acquired_event(&self) -> bool {
         matches!(self.event, LogEvent::Acquired { .. })
     }
 
     /// Returns `true` if both calls have the same manager and the same template.
-    fn has_the_site_of(&self, other: &Self) -> bool {
+    fn has_same_site(&self, other: &Self) -> bool {
         self.manager == other.manager && self.template == other.template
     }
 
@@ -108,11 +105,11 @@ impl LogEntry {
 
     /// Returns the keys of the call with this `name`: all if it is the template or the common name, or one of them.
     fn keys_called(&self, name: &str) -> impl Iterator<Item = &LockKey> {
-        let is_all = self.is_called_as_one(name);
+        let is_all = self.matches_whole_request(name);
         self.parts.keys().filter(move |key| is_all || key.as_str() == name)
     }
 
-    fn is_called_as_one(&self, name: &str) -> bool {
+    fn matches_whole_request(&self, name: &str) -> bool {
         self.template == Some(name) || self.key.as_str() == name
     }
 
@@ -122,6 +119,6 @@ impl LogEntry {
             let rest = key.name().strip_prefix(part.name()).filter(|_| key.is_place() && part.key.is_place());
             rest.is_some_and(|rest| rest.starts_with('/'))
         };
-        self.is_called_as_one(name) || self.keys_called(name).any(|key| key.name() == part.name() || is_above(key))
+        self.matches_whole_request(name) || self.keys_called(name).any(|key| key.name() == part.name() || is_above(key))
     }
 }

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_in_the_attribute() {
+    fn log_durations_are_parsed_like_in_the_attribute() {
         let table = [
             ("30", Some(30_000)),
             ("30s", Some(30_000)),

@@ -21,7 +21,7 @@ impl Server {
         inner.is_down = true;
         let lost = inner.wires.values_mut().map(Wire::empty).collect();
         drop(inner);
-        Self::tell_of_cut(&self.ends(), lost);
+        Self::notify_disconnect(&self.ends(), lost);
     }
 
     /// Cuts the connection of the manager with that channel. Returns `false` if there is none.
@@ -33,12 +33,12 @@ impl Server {
         }
         let (end, lost) = (wire.end.upgrade(), wire.empty());
         drop(inner);
-        Self::tell_of_cut(end.as_slice(), vec![lost]);
+        Self::notify_disconnect(end.as_slice(), vec![lost]);
         true
     }
 
     /// Reconnects the manager with that channel. Returns `false` if there is none.
-    pub(in crate::testing) fn let_in(&self, channel: &str) -> bool {
+    pub(in crate::testing) fn reconnect_manager(&self, channel: &str) -> bool {
         let mut inner = self.inner();
         let is_down = inner.is_down;
         let Some(wire) = inner.wires.values_mut().find(|wire| wire.channel == channel) else { return false };
@@ -62,7 +62,7 @@ impl Server {
         self.inner().wires.values().map(|wire| wire.channel.clone()).collect()
     }
 
-    fn tell_of_cut(ends: &[Arc<dyn Peer>], lost: Vec<Lost>) {
+    fn notify_disconnect(ends: &[Arc<dyn Peer>], lost: Vec<Lost>) {
         // Managers see the broken connection before their commands fail.
         for end in ends {
             end.disconnected();

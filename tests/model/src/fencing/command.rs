@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_read_back() {
+    fn sent_codes_are_decoded_unchanged() {
         let numbered = (1..=MOST).flat_map(|ballot| [Sent::Take(ballot), Sent::Ask(ballot)]);
         let all: Vec<_> = numbered.chain([Sent::AskPlainly, Sent::Give]).collect();
         assert!(all.iter().all(|sent| Sent::from_code(sent.code()) == *sent && sent.code() < 16));

@@ -145,7 +145,7 @@ mod tests {
     const NOTHING: Known = Known { vote: false, lease: false, tainted: false, down: false };
 
     #[test]
-    fn a_client_that_yields_counts_the_node_when_it_is_handed_over_again() {
+    fn yielding_client_counts_the_node_after_a_new_grant() {
         let mut client = Client::new(3, false, None);
         client.wait();
         client.answer(0, Some(Reply::No));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_yield_taints_and_a_cut_release_is_kept() {
+    fn cut_yield_taints_the_node_and_a_cut_release_is_sent_again() {
         let mut client = Client::new(3, false, None);
         client.wait();
         client.answer(0, Some(Reply::LeaseSmaller));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_adopter_that_is_refused_does_not_wait() {
+    fn refused_adopter_does_not_wait() {
         let mut client = Client::new(1, true, None);
         client.try_at_once();
         assert_eq!(client.unanswered(0), [Command::Adopt]);

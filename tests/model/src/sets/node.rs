@@ -145,11 +145,11 @@ impl Execution<'_> {
         for (name, class) in lost {
             self.promote(name, false, Some(class));
         }
-        if self.comes_in() { Reply::Granted { smaller: false } } else { Reply::Queued }
+        if self.admit_waiters() { Reply::Granted { smaller: false } } else { Reply::Queued }
     }
 
     /// Admits the waiters that can have the names. Returns `true` if the token of the command is among them.
-    fn comes_in(&mut self) -> bool {
+    fn admit_waiters(&mut self) -> bool {
         let mut has_own = false;
         for (name, _) in self.wanted(self.token) {
             has_own |= self.promote(name, !self.has_several(self.token), None);

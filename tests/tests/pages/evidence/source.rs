@@ -81,7 +81,7 @@ pub(super) fn rows(name: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn a_case_is_read_as_it_is_written() {
+fn simulation_case_is_parsed() {
     let row = "HoldsAreCapped, Profile::calm, &[Promise::BodyStops, Promise::Clean]),\n    ";
     let Case { rule, circumstances, promises } = case(row);
     assert_eq!((&*rule, &*circumstances), ("HoldsAreCapped", "calm"));

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const BODIES: usize = 50;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bodies_go_on_when_a_replica_has_taken_over() {
+async fn bodies_continue_after_a_cluster_failover() {
     let cluster = Cluster::start(3, 1).await;
     let managers = [connected(&cluster).await, connected(&cluster).await];
     let keys = keys(&cluster, "order").await;
@@ -36,7 +36,7 @@ async fn bodies_go_on_when_a_replica_has_taken_over() {
 }
 
 #[tokio::test]
-async fn a_lock_is_held_on_by_who_has_it_when_a_replica_takes_over() {
+async fn holder_keeps_its_lock_through_a_cluster_failover() {
     let cluster = Cluster::start(3, 1).await;
     let (manager, other) = (connected(&cluster).await, connected(&cluster).await);
     let key = cluster.key_on(0, "order").await;
@@ -58,7 +58,7 @@ async fn a_lock_is_held_on_by_who_has_it_when_a_replica_takes_over() {
 }
 
 #[tokio::test]
-async fn the_owner_of_a_lock_that_was_lost_is_told() {
+async fn holder_loses_a_lock_that_was_not_replicated_before_a_failover() {
     let cluster = Cluster::start(3, 1).await;
     let manager = connected(&cluster).await;
     let key = cluster.key_on(0, "order").await;
@@ -76,7 +76,7 @@ async fn the_owner_of_a_lock_that_was_lost_is_told() {
 
 /// No connection is lost: the new master was a member before.
 #[tokio::test]
-async fn the_owner_of_a_lock_whose_slot_was_given_to_another_master_without_it_is_told() {
+async fn holder_loses_its_lock_when_its_slot_is_reassigned_without_the_key() {
     let cluster = Cluster::start(3, 0).await;
     // Not renewed before the end of the test.
     let manager = ready(builder([cluster.url()]).default_ttl(12 * PATIENCE)).await;
@@ -92,7 +92,7 @@ async fn the_owner_of_a_lock_whose_slot_was_given_to_another_master_without_it_i
 }
 
 #[tokio::test]
-async fn a_frozen_master_holds_up_no_locks_of_others() {
+async fn frozen_cluster_master_does_not_block_locks_of_other_masters() {
     let cluster = Cluster::start(3, 0).await;
     let manager = connected(&cluster).await;
     let [frozen, key, _] = keys(&cluster, "order").await;
@@ -136,7 +136,7 @@ async fn assert_abstention(manager: &LockManager, key: &str) {
 }
 
 #[tokio::test]
-async fn in_a_quorum_a_slot_does_not_count_for_a_while_wherever_it_goes_after_a_failover() {
+async fn slot_moved_after_a_failover_abstains_in_a_quorum() {
     let (cluster, nodes) = (Cluster::start(3, 1).await, Nodes::start(2).await);
     let manager = with_all_votes(&cluster, &nodes).await;
     let [lost, kept, _] = keys(&cluster, "order").await;
@@ -152,7 +152,7 @@ async fn in_a_quorum_a_slot_does_not_count_for_a_while_wherever_it_goes_after_a_
 }
 
 #[tokio::test]
-async fn in_a_quorum_the_slots_of_a_lost_master_do_not_count_for_a_while_at_whoever_is_given_them() {
+async fn reassigned_slots_of_a_lost_master_abstain_in_a_quorum() {
     let (cluster, nodes) = (Cluster::start(3, 0).await, Nodes::start(2).await);
     let manager = with_all_votes(&cluster, &nodes).await;
     let [lost, kept, _] = keys(&cluster, "order").await;
@@ -164,7 +164,7 @@ async fn in_a_quorum_the_slots_of_a_lost_master_do_not_count_for_a_while_at_whoe
 }
 
 #[tokio::test]
-async fn in_a_quorum_a_replica_that_has_taken_over_does_not_count_for_a_while() {
+async fn promoted_cluster_replica_abstains_in_a_quorum() {
     let (cluster, nodes) = (Cluster::start(3, 1).await, Nodes::start(2).await);
     let manager = with_all_votes(&cluster, &nodes).await;
     let [lost, kept, _] = keys(&cluster, "order").await;

@@ -35,7 +35,7 @@ fn manager_at(port: u16) -> LockManager {
 }
 
 #[tokio::test]
-async fn map_with_too_many_masters_is_refused_before_any_connection() {
+async fn slot_map_with_too_many_masters_is_rejected_before_connecting() {
     let stranger = FakeServer::start(answer_of_master).await;
     let port = usize::from(stranger.port());
     let slots = (0..1001).map(|slot| shard(slot, slot, if slot == 7 { port } else { slot + 1 }));

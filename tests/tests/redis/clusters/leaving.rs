@@ -132,7 +132,7 @@ const EXITS: [(&str, Exit); 9] = [
 ];
 
 #[tokio::test]
-async fn every_way_out_leaves_nothing_at_any_master() {
+async fn every_exit_releases_the_lock_on_any_cluster_master() {
     let cluster = Arc::new(Cluster::start(3, 0).await);
     let keys = keys(&cluster, "order").await;
     for (name, exit) in EXITS {
@@ -164,7 +164,7 @@ async fn drop_at_every_poll(cluster: &Cluster, key: &str, prepare: impl AsyncFn(
 }
 
 #[tokio::test]
-async fn dropped_at_every_poll_leaves_nothing() {
+async fn acquisition_dropped_at_any_poll_leaves_no_keys() {
     let cluster = Cluster::start(3, 0).await;
     for key in keys(&cluster, "order").await {
         drop_at_every_poll(&cluster, &key, async |_| {}).await;
@@ -172,7 +172,7 @@ async fn dropped_at_every_poll_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn dropped_at_every_poll_after_the_slot_has_moved_leaves_nothing() {
+async fn acquisition_dropped_at_any_poll_after_a_slot_move_leaves_no_keys() {
     let cluster = Cluster::start(3, 0).await;
     let key = cluster.key_on(0, "order").await;
     let slot = cluster.slot(&key).await;
@@ -181,7 +181,7 @@ async fn dropped_at_every_poll_after_the_slot_has_moved_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn dropped_at_every_poll_while_the_slot_is_on_its_way_leaves_nothing() {
+async fn acquisition_dropped_at_any_poll_during_a_slot_move_leaves_no_keys() {
     let cluster = Cluster::start(3, 0).await;
     let key = cluster.key_on(0, "order").await;
     let migration = cluster.begin_move(cluster.slot(&key).await, 1).await;

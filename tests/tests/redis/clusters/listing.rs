@@ -6,7 +6,7 @@ use redlock_tests::{Cluster, PATIENCE};
 use std::time::Duration;
 
 #[tokio::test]
-async fn what_the_others_have_is_listed_where_one_master_is_silent() {
+async fn list_shows_keys_of_the_other_masters_if_one_is_frozen() {
     let cluster = Cluster::start(3, 0).await;
     let manager = connected(&cluster).await;
     let keys = keys(&cluster, "order").await;

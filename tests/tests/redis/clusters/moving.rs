@@ -16,7 +16,7 @@ const TTL: Duration = Duration::from_secs(2);
 const BODIES: usize = 50;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bodies_go_on_without_an_error_while_slots_move() {
+async fn bodies_continue_without_errors_while_slots_move() {
     let cluster = Cluster::start(3, 0).await;
     let managers = [connected(&cluster).await, connected(&cluster).await];
     let keys = keys(&cluster, "order").await;
@@ -39,7 +39,7 @@ async fn bodies_go_on_without_an_error_while_slots_move() {
 }
 
 #[tokio::test]
-async fn a_lock_is_renewed_and_released_while_its_slot_is_on_its_way() {
+async fn lock_is_renewed_and_released_during_a_slot_move() {
     let cluster = Cluster::start(3, 0).await;
     let manager = ready(builder([cluster.url()]).node_timeout(TTL / 4)).await;
     let other = connected(&cluster).await;
@@ -90,7 +90,7 @@ async fn a_lock_is_renewed_and_released_while_its_slot_is_on_its_way() {
 }
 
 #[tokio::test]
-async fn a_free_lock_is_taken_where_its_slot_is_on_its_way_to() {
+async fn free_lock_is_acquired_at_the_importing_master_during_a_slot_move() {
     let cluster = Cluster::start(3, 0).await;
     let (manager, other) = (connected(&cluster).await, connected(&cluster).await);
     let key = cluster.key_on(0, "order").await;
@@ -112,7 +112,7 @@ async fn a_free_lock_is_taken_where_its_slot_is_on_its_way_to() {
 }
 
 #[tokio::test]
-async fn numbers_go_on_where_a_slot_has_moved() {
+async fn fencing_numbers_keep_increasing_across_slot_moves() {
     let cluster = Cluster::start(3, 0).await;
     let manager = connected(&cluster).await;
     let key = cluster.key_on(0, "order").await;
@@ -134,7 +134,7 @@ async fn numbers_go_on_where_a_slot_has_moved() {
 }
 
 #[tokio::test]
-async fn a_cluster_with_a_new_master_is_followed_to_it() {
+async fn manager_follows_slots_to_a_new_cluster_master() {
     let cluster = Cluster::start(2, 0).await;
     let manager = connected(&cluster).await;
     let key = cluster.key_on(0, "order").await;
@@ -151,12 +151,12 @@ async fn a_cluster_with_a_new_master_is_followed_to_it() {
 
 /// The state after a move that ended between the two members.
 #[tokio::test]
-async fn members_that_send_commands_to_one_another_are_no_end_of_a_call() {
+async fn redirect_loop_between_masters_does_not_end_a_waiting_call() {
     let cluster = Cluster::start(2, 0).await;
     let manager = connected(&cluster).await;
     let key = cluster.key_on(0, "order").await;
     let slot = cluster.slot(&key).await;
-    cluster.disown(slot, [0, 1]).await;
+    cluster.make_slot_owners_disagree(slot, [0, 1]).await;
     let error = manager.try_acquire(&key).await.unwrap_err();
     assert!(matches!(error, LockError::NoQuorum { .. }), "{error:?}");
     let causes: Vec<_> = causes(&error).iter().map(|(_, error)| error.to_string()).collect();

@@ -20,7 +20,7 @@ fn permit(key: &str) -> LockRequest {
 }
 
 #[tokio::test]
-async fn every_master_has_the_permits_of_its_slots() {
+async fn each_cluster_master_stores_the_permits_of_its_slots() {
     let cluster = Cluster::start(3, 0).await;
     let (manager, other) = (connected(&cluster).await, connected(&cluster).await);
     for (number, key) in keys(&cluster, "export").await.into_iter().enumerate() {
@@ -77,7 +77,7 @@ impl Witness {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_more_than_so_many_go_on_while_their_slot_moves() {
+async fn permit_limit_holds_while_the_slot_moves() {
     let cluster = Cluster::start(3, 0).await;
     let managers = [connected(&cluster).await, connected(&cluster).await];
     let key = cluster.key_on(0, "export").await;

@@ -38,7 +38,7 @@ async fn is_refused(manager: &LockManager, request: &LockRequest) -> bool {
 }
 
 #[tokio::test]
-async fn what_is_held_of_each_kind_is_renewed_where_its_slot_has_moved_to() {
+async fn every_kind_of_lock_is_renewed_after_its_slot_moved() {
     // Fails if the manager follows only one of several keys to the new master, or forgets the admission lock of a permit.
     let cluster = Cluster::start(3, 0).await;
     let (manager, other) = (brief(&cluster).await, brief(&cluster).await);
@@ -64,7 +64,7 @@ async fn what_is_held_of_each_kind_is_renewed_where_its_slot_has_moved_to() {
 }
 
 #[tokio::test]
-async fn keys_on_both_sides_of_a_move_are_held_or_lost_with_notice() {
+async fn lock_for_several_keys_split_by_a_slot_move_is_lost_with_an_error() {
     // TRYAGAIN does not mean that the lock is held. A manager that takes it for a success continues without its lock, or admits a second
     // holder.
     let cluster = Cluster::start(3, 0).await;
@@ -93,7 +93,7 @@ async fn keys_on_both_sides_of_a_move_are_held_or_lost_with_notice() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bodies_with_several_keys_go_on_while_their_slot_moves() {
+async fn bodies_with_several_keys_continue_while_their_slot_moves() {
     // Counting an answer of one side for both admits two holders. Failing on a moving slot ends calls that may still wait.
     let cluster = Cluster::start(3, 0).await;
     let managers = [connected(&cluster).await, connected(&cluster).await];

@@ -20,7 +20,7 @@ fn waiting(manager: &LockManager, request: LockRequest) -> crate::waiters::Waiti
 }
 
 #[tokio::test]
-async fn every_master_has_the_shares_of_its_slots() {
+async fn each_cluster_master_stores_the_shared_locks_of_its_slots() {
     let cluster = Cluster::start(3, 0).await;
     let (manager, other) = (connected(&cluster).await, connected(&cluster).await);
     for (number, key) in keys(&cluster, "config").await.into_iter().enumerate() {
@@ -51,7 +51,7 @@ async fn every_master_has_the_shares_of_its_slots() {
 }
 
 #[tokio::test]
-async fn shares_are_renewed_where_their_slot_has_moved_to() {
+async fn shared_locks_are_renewed_after_their_slot_moved() {
     let cluster = Cluster::start(3, 0).await;
     let manager = ready(builder([cluster.url()]).node_timeout(TTL / 4)).await;
     let other = connected(&cluster).await;
@@ -70,7 +70,7 @@ async fn shares_are_renewed_where_their_slot_has_moved_to() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_and_writers_go_on_while_slots_move() {
+async fn readers_and_writers_continue_while_slots_move() {
     let cluster = Cluster::start(3, 0).await;
     let managers = [connected(&cluster).await, connected(&cluster).await];
     let keys = keys(&cluster, "config").await;
@@ -94,7 +94,7 @@ async fn readers_and_writers_go_on_while_slots_move() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_and_writers_go_on_when_a_replica_has_taken_over() {
+async fn readers_and_writers_continue_after_a_cluster_failover() {
     let cluster = Cluster::start(3, 1).await;
     let managers = [connected(&cluster).await, connected(&cluster).await];
     let keys = keys(&cluster, "config").await;

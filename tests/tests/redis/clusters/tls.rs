@@ -7,7 +7,7 @@ use redlock_tests::{Certificates, Cluster, PATIENCE, eventually};
 use std::time::Duration;
 
 #[tokio::test]
-async fn locks_are_taken_handed_over_and_followed_to_other_masters() {
+async fn locks_work_over_tls_on_each_cluster_master() {
     let certificates = Certificates::generate().await;
     let cluster = Cluster::start_tls(3, &certificates).await;
     let ca = cluster.member(0).ca_file();
@@ -45,7 +45,7 @@ async fn locks_are_taken_handed_over_and_followed_to_other_masters() {
 }
 
 #[tokio::test]
-async fn a_cluster_whose_certificates_nobody_trusts_is_a_clear_error() {
+async fn untrusted_cluster_certificate_is_a_clear_error() {
     let cluster = Cluster::start_tls(1, &Certificates::generate().await).await;
     let manager = builder([cluster.tls_url()]).node_timeout(Duration::from_secs(2)).build().unwrap();
     let error = manager.try_acquire("order:7").await.unwrap_err();

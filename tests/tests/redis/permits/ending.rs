@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 #[tokio::test]
-async fn a_call_that_is_dropped_at_any_await_leaves_nothing() {
+async fn permit_call_dropped_at_any_poll_leaves_no_keys() {
     // Curator 315 and 462: a cancelled call kept its place, and no further call was admitted.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
@@ -25,7 +25,7 @@ async fn a_call_that_is_dropped_at_any_await_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_waiter_that_is_dropped_at_any_await_leaves_nothing_and_lets_those_behind_in() {
+async fn permit_waiter_dropped_at_any_poll_does_not_block_later_waiters() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = ours.acquire(permit(1)).await.unwrap();
@@ -39,7 +39,7 @@ async fn a_waiter_that_is_dropped_at_any_await_leaves_nothing_and_lets_those_beh
 }
 
 #[tokio::test]
-async fn a_permit_is_renewed_and_ends_with_its_longest_hold() {
+async fn permit_is_renewed_and_ends_after_max_hold() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let held = manager.acquire(permit(1)).await.unwrap();
@@ -53,7 +53,7 @@ async fn a_permit_is_renewed_and_ends_with_its_longest_hold() {
 }
 
 #[tokio::test]
-async fn a_permit_that_somebody_takes_away_is_lost_for_good() {
+async fn permit_deleted_by_another_client_is_lost() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let body = async |_: &LockGuard| -> Result<(), LockError> {
@@ -68,7 +68,7 @@ async fn a_permit_that_somebody_takes_away_is_lost_for_good() {
 }
 
 #[tokio::test]
-async fn a_permit_that_is_detached_is_given_back() {
+async fn detached_permit_is_released() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let detached = manager.acquire(permit(1)).await.unwrap().detach();
@@ -78,7 +78,7 @@ async fn a_permit_that_is_detached_is_given_back() {
 }
 
 #[tokio::test]
-async fn a_shutdown_ends_those_who_wait() {
+async fn shutdown_ends_all_permit_waiters() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = ours.acquire(permit(1)).await.unwrap();

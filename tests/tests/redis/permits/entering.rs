@@ -29,7 +29,7 @@ pub(super) async fn entered_everywhere(manager: &LockManager, nodes: &Nodes, req
 }
 
 #[tokio::test]
-async fn so_many_have_permits_and_the_next_one_waits_until_one_is_given_back() {
+async fn permit_limit_is_enforced_and_a_release_admits_the_next_waiter() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -54,7 +54,7 @@ async fn so_many_have_permits_and_the_next_one_waits_until_one_is_given_back() {
 }
 
 #[tokio::test]
-async fn each_call_applies_its_own_number() {
+async fn each_permit_call_applies_its_own_limit() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let one = entered_everywhere(&ours, &nodes, permit(2)).await;
@@ -76,7 +76,7 @@ async fn each_call_applies_its_own_number() {
 }
 
 #[tokio::test]
-async fn one_permit_that_is_given_back_lets_in_all_for_whom_there_is_room() {
+async fn released_permit_admits_every_waiter_within_its_limit() {
     // Redisson #6664 and #6687: one free permit can admit several waiters, and they were not woken.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
@@ -101,7 +101,7 @@ async fn one_permit_that_is_given_back_lets_in_all_for_whom_there_is_room() {
 }
 
 #[tokio::test]
-async fn those_who_wait_enter_in_the_order_in_which_they_came() {
+async fn permit_waiters_enter_in_order_of_arrival() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let managers = managers(&nodes, 4).await;
@@ -130,7 +130,7 @@ async fn those_who_wait_enter_in_the_order_in_which_they_came() {
 }
 
 #[tokio::test]
-async fn an_exclusive_lock_waits_for_permits_and_they_for_it() {
+async fn exclusive_locks_and_permits_wait_for_each_other() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -172,7 +172,7 @@ async fn permit_call_waits_in_the_queue_of_the_key_and_enters_before_later_write
 }
 
 #[tokio::test]
-async fn a_lock_of_another_program_keeps_permits_out() {
+async fn foreign_lock_and_permits_exclude_each_other() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     for node in nodes.iter() {
@@ -189,7 +189,7 @@ async fn a_lock_of_another_program_keeps_permits_out() {
 }
 
 #[tokio::test]
-async fn a_wait_with_an_end_ends_and_leaves_nothing() {
+async fn timed_out_permit_calls_leave_no_keys() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -206,7 +206,7 @@ async fn a_wait_with_an_end_ends_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_least_hold_makes_a_rate_limit() {
+async fn permits_with_min_hold_form_a_rate_limit() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let least = Duration::from_millis(400);
@@ -221,7 +221,7 @@ async fn a_least_hold_makes_a_rate_limit() {
 }
 
 #[tokio::test]
-async fn permits_are_those_of_one_key() {
+async fn permits_of_different_keys_are_independent() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let _one = manager.acquire(permit(1)).await.unwrap();
@@ -229,7 +229,7 @@ async fn permits_are_those_of_one_key() {
 }
 
 #[tokio::test]
-async fn who_wants_a_permit_and_who_wants_the_lock_alone_do_not_wait_for_each_other_for_ever() {
+async fn permit_call_and_exclusive_call_do_not_deadlock() {
     let nodes = Nodes::start(2).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     // Meanwhile, each of the two calls can win only the other node.
@@ -249,7 +249,7 @@ async fn who_wants_a_permit_and_who_wants_the_lock_alone_do_not_wait_for_each_ot
 }
 
 #[tokio::test]
-async fn what_another_program_puts_among_the_permits_counts_as_one() {
+async fn foreign_entry_among_the_permits_counts_as_one() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let _held = manager.acquire(permit(1)).await.unwrap();
@@ -262,7 +262,7 @@ async fn what_another_program_puts_among_the_permits_counts_as_one() {
 }
 
 #[tokio::test]
-async fn a_nested_call_does_not_wait_behind_who_waits_for_its_caller() {
+async fn nested_permit_call_behind_a_writer_waiting_for_its_caller_fails() {
     let nodes = Nodes::start(1).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let outer = ours.acquire(permit(2)).await.unwrap();
@@ -279,7 +279,7 @@ async fn a_nested_call_does_not_wait_behind_who_waits_for_its_caller() {
 }
 
 #[tokio::test]
-async fn a_reader_is_no_permit_for_the_calls_in_its_body() {
+async fn reentrant_permit_call_does_not_reuse_a_shared_lock() {
     let nodes = Nodes::start(1).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let nested = || permit(1).reentrant().wait(Wait::None);

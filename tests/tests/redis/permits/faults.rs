@@ -24,7 +24,7 @@ async fn entries(node: &RedisServer) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn process_that_is_killed_while_it_waits_takes_no_permit_with_it() {
+async fn permit_waiter_killed_while_waiting_keeps_no_permit() {
     let long = 2 * PATIENCE;
     if let Ok(urls) = env::var(TOLD) {
         let manager = builder(urls.split(',')).default_ttl(long).build().unwrap();
@@ -36,7 +36,7 @@ async fn process_that_is_killed_while_it_waits_takes_no_permit_with_it() {
         let ours = brief(&nodes).await;
         let held = entered_everywhere(&ours, &nodes, permit(1)).await;
         let mut process = Command::new(env::current_exe().unwrap());
-        let test = "permits::faults::process_that_is_killed_while_it_waits_takes_no_permit_with_it";
+        let test = "permits::faults::permit_waiter_killed_while_waiting_keeps_no_permit";
         process.args(["--exact", test]).env(TOLD, nodes.urls().join(","));
         let mut process = process.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap();
         for node in nodes.iter() {
@@ -56,7 +56,7 @@ async fn process_that_is_killed_while_it_waits_takes_no_permit_with_it() {
 }
 
 #[tokio::test]
-async fn the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl() {
+async fn permit_of_a_killed_process_is_free_after_its_ttl() {
     // Redisson #2045 and Curator 595: the permit never came back.
     if let Ok(urls) = env::var(TOLD) {
         let manager = builder(urls.split(',')).node_timeout(BRIEF).default_ttl(TTL).build().unwrap();
@@ -68,7 +68,7 @@ async fn the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl() {
         let ours = brief(&nodes).await;
         let held = ours.acquire(permit(2)).await.unwrap();
         let mut process = Command::new(env::current_exe().unwrap());
-        let test = "permits::faults::the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl";
+        let test = "permits::faults::permit_of_a_killed_process_is_free_after_its_ttl";
         process.args(["--exact", test]).env(TOLD, nodes.urls().join(","));
         let mut process = process.stdout(Stdio::null()).kill_on_drop(true).spawn().unwrap();
         // Checks a majority only: the process enters at the nodes to which it is connected.
@@ -89,7 +89,7 @@ async fn the_permit_of_a_process_that_is_killed_comes_back_after_its_ttl() {
 }
 
 #[tokio::test]
-async fn calls_enter_and_go_on_although_a_minority_is_frozen() {
+async fn permits_are_granted_and_renewed_with_a_frozen_minority() {
     for (size, frozen) in [(3, 1), (5, 2)] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
@@ -110,7 +110,7 @@ async fn calls_enter_and_go_on_although_a_minority_is_frozen() {
 }
 
 #[tokio::test]
-async fn a_node_that_forgets_costs_no_permit_and_lets_no_more_in() {
+async fn permits_and_their_limit_survive_a_flushed_node() {
     for size in [3, 5] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
@@ -140,7 +140,7 @@ async fn a_node_that_forgets_costs_no_permit_and_lets_no_more_in() {
 }
 
 #[tokio::test]
-async fn a_permit_ends_when_a_majority_is_frozen_and_stays_lost() {
+async fn permit_is_lost_on_a_frozen_majority_and_stays_lost() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let held = manager.acquire(permit(1)).await.unwrap();
@@ -155,7 +155,7 @@ async fn a_permit_ends_when_a_majority_is_frozen_and_stays_lost() {
 }
 
 #[tokio::test]
-async fn scripts_that_a_server_has_lost_are_loaded_again() {
+async fn lost_scripts_are_reloaded() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let held = manager.acquire(permit(2)).await.unwrap();

@@ -17,7 +17,7 @@ async fn wait_until_told_of(manager: &LockManager, many: usize) {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_permit_is_told_and_what_it_stands_in_is_no_lock() {
+async fn inspect_shows_permit_waiters_and_list_hides_the_admission_lock() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs, others] = managers(&nodes, 3).await.try_into().unwrap();

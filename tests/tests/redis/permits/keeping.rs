@@ -37,7 +37,7 @@ async fn wait_until_everywhere(nodes: &Nodes, guards: &[&LockGuard]) {
 /// Fails in two cases. If a lost permit is not requested again, the second restart takes the majority.
 /// If a restored permit is invisible to others, a third call is admitted.
 #[tokio::test]
-async fn nodes_that_forget_one_after_the_other_cost_no_permit() {
+async fn permits_survive_nodes_that_restart_empty_one_by_one() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (forgiving(&nodes).await, forgiving(&nodes).await);
     let mine = ours.acquire(permit(2)).await.unwrap();
@@ -61,7 +61,7 @@ async fn nodes_that_forget_one_after_the_other_cost_no_permit() {
 
 /// Fails if the returning holder overtakes the present holder of the admission lock, or is forgotten behind it.
 #[tokio::test]
-async fn a_vote_is_won_back_when_those_have_gone_who_came_before_to_wait() {
+async fn lost_permit_vote_is_restored_after_earlier_waiters_have_left() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (forgiving(&nodes).await, forgiving(&nodes).await);
     let mine = ours.acquire(permit(1)).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_vote_is_won_back_when_those_have_gone_who_came_before_to_wait() {
 /// Fails if the returning holder queues behind calls that arrived after its permit. With constant waiting calls, it would never get its
 /// turn.
 #[tokio::test]
-async fn a_vote_is_won_back_before_those_who_wait_come_in() {
+async fn lost_permit_vote_is_restored_before_later_waiters_enter() {
     let nodes = Nodes::start(3).await;
     let (ours, first, second) = (forgiving(&nodes).await, forgiving(&nodes).await, forgiving(&nodes).await);
     let mine = ours.acquire(permit(1)).await.unwrap();
@@ -125,7 +125,7 @@ async fn is_not_had_twice(size: usize) {
 }
 
 #[tokio::test]
-async fn a_permit_does_not_come_back_beside_the_one_that_was_given_after_it_was_deleted() {
+async fn deleted_permit_is_not_restored_after_its_reassignment() {
     // A holder that takes silence for a vote would ask the nodes that lost its permit for a new one, and would have a majority again.
     tokio::join!(is_not_had_twice(3), is_not_had_twice(5));
 }

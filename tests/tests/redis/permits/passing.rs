@@ -52,7 +52,7 @@ async fn settled(nodes: &Nodes, mut held: LockGuard, line: &mut VecDeque<Waiting
 }
 
 #[tokio::test]
-async fn a_permit_passes_on_within_a_process_in_order_and_without_a_command() {
+async fn local_permit_hand_offs_are_in_order_and_need_no_command() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -78,7 +78,7 @@ async fn a_permit_passes_on_within_a_process_in_order_and_without_a_command() {
 }
 
 #[tokio::test]
-async fn whoever_waits_elsewhere_enters_within_two_bodies_although_permits_are_passed_on() {
+async fn local_permit_hand_offs_yield_to_a_remote_waiter() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -127,7 +127,7 @@ async fn bodies_before(
 }
 
 #[tokio::test]
-async fn a_permit_that_is_passed_on_to_a_call_that_is_dropped_goes_to_the_next() {
+async fn permit_handed_off_to_a_dropped_call_goes_to_the_next() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let held = manager.acquire(permit(1)).await.unwrap();
@@ -147,7 +147,7 @@ async fn a_permit_that_is_passed_on_to_a_call_that_is_dropped_goes_to_the_next()
 }
 
 #[tokio::test]
-async fn a_waiter_that_is_dropped_at_any_await_leaves_nothing() {
+async fn local_permit_waiter_dropped_at_any_poll_leaves_no_keys() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     for polls in 1..12 {
@@ -165,7 +165,7 @@ async fn a_waiter_that_is_dropped_at_any_await_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn the_permit_of_a_body_that_panics_passes_on() {
+async fn panicking_body_hands_off_its_permit() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let held = manager.acquire(permit(1)).await.unwrap();
@@ -184,7 +184,7 @@ async fn the_permit_of_a_body_that_panics_passes_on() {
 }
 
 #[tokio::test]
-async fn whoever_has_a_permit_that_was_passed_on_hears_that_it_is_lost() {
+async fn holder_of_a_handed_off_permit_is_stopped_when_it_is_lost() {
     let nodes = Nodes::start(1).await;
     let manager = brief(&nodes).await;
     let (begun, has_begun) = oneshot::channel();
@@ -212,7 +212,7 @@ async fn whoever_has_a_permit_that_was_passed_on_hears_that_it_is_lost() {
 }
 
 #[tokio::test]
-async fn a_permit_is_not_passed_on_to_who_allows_fewer() {
+async fn permit_is_not_handed_off_to_a_call_with_a_lower_limit() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let (one, two) = (manager.acquire(permit(3)).await.unwrap(), manager.acquire(permit(3)).await.unwrap());
@@ -229,7 +229,7 @@ async fn a_permit_is_not_passed_on_to_who_allows_fewer() {
 }
 
 #[tokio::test]
-async fn a_least_hold_is_a_rate_limit_and_is_not_passed_on() {
+async fn permit_with_min_hold_is_not_handed_off() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let limited = || permit(1).min_hold(TTL);
@@ -251,7 +251,7 @@ async fn a_least_hold_is_a_rate_limit_and_is_not_passed_on() {
 }
 
 #[tokio::test]
-async fn a_shutdown_leaves_nothing_of_those_in_line() {
+async fn shutdown_ends_local_permit_waiters_and_leaves_no_keys() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let held = manager.acquire(permit(1)).await.unwrap();
@@ -270,7 +270,7 @@ async fn a_shutdown_leaves_nothing_of_those_in_line() {
 }
 
 #[tokio::test]
-async fn a_permit_that_was_passed_on_before_a_shutdown_is_given_back() {
+async fn permit_handed_off_before_a_shutdown_is_released() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -288,7 +288,7 @@ async fn a_permit_that_was_passed_on_before_a_shutdown_is_given_back() {
 }
 
 #[tokio::test]
-async fn who_does_not_wait_is_refused_by_what_is_so_and_not_by_what_was() {
+async fn non_waiting_permit_call_uses_the_current_count() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -307,7 +307,7 @@ async fn who_does_not_wait_is_refused_by_what_is_so_and_not_by_what_was() {
 }
 
 #[tokio::test]
-async fn nobody_is_passed_a_permit_before_who_wants_to_keep_it() {
+async fn permit_is_not_handed_off_past_an_earlier_min_hold_waiter() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let held = manager.acquire(permit(1)).await.unwrap();
@@ -326,7 +326,7 @@ async fn nobody_is_passed_a_permit_before_who_wants_to_keep_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_more_have_permits_than_each_of_them_allows_on_many_threads() {
+async fn permit_limits_hold_on_many_threads() {
     const CALLS: usize = 300;
     const MOST_PERMITS: u32 = 4;
     let nodes = Nodes::start(1).await;

@@ -103,7 +103,7 @@ async fn storm(nodes: &Nodes, managers: &[LockManager], rounds: usize, trouble: 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn never_more_are_inside_than_there_are_permits() {
+async fn permit_limit_holds_under_load() {
     // A naive count admits three, and so do locks that each count a majority by themselves.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
@@ -112,7 +112,7 @@ async fn never_more_are_inside_than_there_are_permits() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn never_more_are_inside_although_connections_break() {
+async fn permit_limit_holds_while_connections_break() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         storm(&nodes, &managers(&nodes, MANAGERS).await, ROUNDS, cut_connections(&nodes)).await;
@@ -120,7 +120,7 @@ async fn never_more_are_inside_although_connections_break() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn never_more_are_inside_although_a_node_is_frozen_killed_and_forgets() {
+async fn permit_limit_holds_while_a_node_fails_and_loses_its_data() {
     // A count that skips holders unknown to a returning node admits a third one. A release that is not repeated at a
     // silent node would occupy a permit for ever.
     let nodes = Nodes::start(5).await;

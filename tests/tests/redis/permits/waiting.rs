@@ -29,7 +29,7 @@ async fn nested(manager: &LockManager, outer: &LockGuard, request: LockRequest) 
 }
 
 #[tokio::test]
-async fn a_nested_call_does_not_stand_in_line_behind_who_needs_the_permit_of_its_caller() {
+async fn nested_permit_call_behind_a_waiter_for_its_callers_permit_fails() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -48,7 +48,7 @@ async fn a_nested_call_does_not_stand_in_line_behind_who_needs_the_permit_of_its
 }
 
 #[tokio::test]
-async fn a_nested_call_does_not_stand_in_line_behind_who_waits_for_a_writer_behind_its_caller() {
+async fn nested_permit_call_fails_behind_a_waiter_blocked_by_a_queued_writer() {
     let nodes = Nodes::start(1).await;
     let [ours, theirs, writer] = managers(&nodes, 3).await.try_into().unwrap();
     let outer = ours.acquire(permit(2)).await.unwrap();
@@ -78,7 +78,7 @@ async fn read_twice(ours: &LockManager, permits: u32) -> Result<(), LockError> {
 }
 
 #[tokio::test]
-async fn callers_that_share_one_vote_count_once() {
+async fn callers_with_one_shared_vote_count_as_one_permit() {
     // A single node has no late answers, for which the second call would need a separate vote.
     let nodes = Nodes::start(1).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -96,7 +96,7 @@ async fn callers_that_share_one_vote_count_once() {
 }
 
 #[tokio::test]
-async fn who_shares_something_below_has_no_permit() {
+async fn shared_lock_below_a_path_does_not_count_as_a_permit() {
     let nodes = Nodes::start(1).await;
     let [ours] = managers(&nodes, 1).await.try_into().unwrap();
     let below = ours.acquire(LockRequest::path("/acme/docs").mode(Mode::Shared)).await.unwrap();
@@ -106,7 +106,7 @@ async fn who_shares_something_below_has_no_permit() {
 }
 
 #[tokio::test]
-async fn who_gives_way_does_not_wake_itself() {
+async fn yielding_permit_call_does_not_wake_itself() {
     let nodes = Nodes::start(3).await;
     let [ours] = managers(&nodes, 1).await.try_into().unwrap();
     for node in &nodes[..2] {
@@ -122,7 +122,7 @@ async fn who_gives_way_does_not_wake_itself() {
 }
 
 #[tokio::test]
-async fn who_wants_a_permit_is_given_a_lock_that_lingers() {
+async fn permit_call_reclaims_a_lingering_lock() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -143,7 +143,7 @@ async fn who_wants_a_permit_is_given_a_lock_that_lingers() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_over_ends_when_nodes_do_not_answer_as_well() {
+async fn permit_wait_ends_in_time_with_a_dead_majority() {
     let nodes = Nodes::start(3).await;
     let ours = brief(&nodes).await;
     let held = ours.acquire(permit(1)).await.unwrap();
@@ -163,7 +163,7 @@ async fn reset_counts_of(node: &RedisServer) {
 }
 
 #[tokio::test]
-async fn a_permit_that_nobody_has_is_asked_after_also_by_calls_that_do_not_wait() {
+async fn orphaned_permit_is_reclaimed_by_non_waiting_calls() {
     let nodes = Nodes::start(1).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = ours.acquire(permit(1)).await.unwrap();

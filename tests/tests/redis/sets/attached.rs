@@ -6,7 +6,7 @@ use redlock_runtime::{DetachedLock, LockError, LockPart, LockRequest};
 use redlock_tests::Nodes;
 
 #[tokio::test]
-async fn another_worker_goes_on_with_all_of_them() {
+async fn attaching_worker_holds_all_keys() {
     for size in [1, 3, 5] {
         let requests = [all(["a", "b"]), place("/A/C/D"), all([LockPart::shared("a"), "b".into()])];
         for request in requests {
@@ -33,7 +33,7 @@ async fn another_worker_goes_on_with_all_of_them() {
 }
 
 #[tokio::test]
-async fn what_was_lowered_is_taken_up_as_that() {
+async fn downgraded_path_is_attached_as_shared() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = ours.acquire(place("/A/C")).await.unwrap();

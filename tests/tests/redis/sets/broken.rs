@@ -53,7 +53,7 @@ async fn assert_others_enter(nodes: &Nodes, [ours, theirs]: [LockManager; 2], ca
 }
 
 #[tokio::test]
-async fn who_is_told_that_one_key_is_broken_gives_back_the_others() {
+async fn notified_break_of_one_key_releases_the_other_keys() {
     // A holder that forgets its token at the loss, or releases only the broken name, would keep the others until its lease ends.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -92,7 +92,7 @@ async fn assert_found_out_gives_back(strike: impl AsyncFn(&LockManager, &Nodes, 
 }
 
 #[tokio::test]
-async fn who_finds_out_that_one_key_was_broken_by_force_gives_back_the_others() {
+async fn forced_break_of_one_key_releases_the_other_keys() {
     // The holder is not notified, and does not listen for requests. So only its own release can free the other names.
     assert_found_out_gives_back(async |theirs, _, taken, held| {
         theirs.break_lock(taken, BreakOptions::new(*held.token()).by_force()).await;
@@ -101,7 +101,7 @@ async fn who_finds_out_that_one_key_was_broken_by_force_gives_back_the_others() 
 }
 
 #[tokio::test]
-async fn who_finds_out_that_one_key_was_deleted_gives_back_the_others() {
+async fn deletion_of_one_key_releases_the_other_keys() {
     // A node that answers "not yours" to the whole request because one name is gone has not released the others.
     assert_found_out_gives_back(async |_, nodes, taken, _| {
         for node in nodes.iter() {
@@ -112,7 +112,7 @@ async fn who_finds_out_that_one_key_was_deleted_gives_back_the_others() {
 }
 
 #[tokio::test]
-async fn who_gives_back_what_was_broken_is_told_that_it_was_lost() {
+async fn release_after_the_loss_of_one_key_returns_lost() {
     // A release that only counts nodes with remaining keys would accept that two bodies have run at once.
     for size in SIZES {
         let nodes = Nodes::start(size).await;

@@ -19,7 +19,7 @@ fn requests() -> [LockRequest; 3] {
 }
 
 #[tokio::test]
-async fn dropped_at_every_poll_leaves_nothing() {
+async fn acquisition_dropped_at_any_poll_leaves_no_keys() {
     for (size, request) in SIZES.into_iter().flat_map(|size| requests().map(|request| (size, request))) {
         let nodes = Nodes::start(size).await;
         let mut is_done = false;
@@ -37,7 +37,7 @@ async fn dropped_at_every_poll_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn dropped_at_every_poll_of_a_wait_leaves_the_holder_alone() {
+async fn waiter_dropped_at_any_poll_does_not_affect_the_holder() {
     // Covers the tries before the queues, with a poll for each answer and each pause, and the entry into the queues.
     const POLLS: usize = 30;
     for size in SIZES {
@@ -65,7 +65,7 @@ async fn dropped_at_every_poll_of_a_wait_leaves_the_holder_alone() {
 }
 
 #[tokio::test]
-async fn what_frozen_nodes_execute_late_is_given_back() {
+async fn dropped_call_for_several_keys_is_released_after_the_thaw() {
     for (size, frozen) in [(1, 1), (3, 1), (3, 2), (5, 2)] {
         for request in requests() {
             let nodes = Nodes::start(size).await;
@@ -79,7 +79,7 @@ async fn what_frozen_nodes_execute_late_is_given_back() {
 }
 
 #[tokio::test]
-async fn a_manager_that_is_shut_down_leaves_nothing() {
+async fn shutdown_with_held_and_waiting_paths_leaves_no_keys() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let held = manager.acquire(place("/A/C")).await.unwrap();

@@ -33,7 +33,7 @@ async fn keys_of_one_slot_are_locked_together() {
 }
 
 #[tokio::test]
-async fn keys_of_different_slots_are_refused_before_anything_is_sent() {
+async fn keys_of_different_slots_are_rejected_before_any_command() {
     let cluster = Cluster::start(3, 0).await;
     let manager = connected(&cluster).await;
     let paths = LockRequest::all([redlock_runtime::LockPart::path("/A/C"), redlock_runtime::LockPart::path("/B")]);

@@ -10,7 +10,7 @@ use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 use tokio::time::sleep;
 
 #[tokio::test]
-async fn nobody_else_has_one_of_the_keys() {
+async fn lock_for_several_keys_excludes_calls_for_each_key() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -36,7 +36,7 @@ async fn nobody_else_has_one_of_the_keys() {
 }
 
 #[tokio::test]
-async fn another_program_excludes_and_is_excluded() {
+async fn lock_for_several_keys_and_foreign_locks_exclude_each_other() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -76,7 +76,7 @@ async fn another_program_excludes_and_is_excluded() {
 }
 
 #[tokio::test]
-async fn another_program_excludes_and_is_excluded_from_a_place_and_what_is_above() {
+async fn path_and_foreign_locks_on_it_or_its_ancestors_exclude_each_other() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -114,7 +114,7 @@ const DELETE: &str =
     "if redis.call('TYPE', KEYS[1]).ok == 'string' then return redis.call('DEL', KEYS[1]) end return 0";
 
 #[tokio::test]
-async fn equal_keys_are_one_and_the_stronger_mode_counts() {
+async fn duplicate_keys_are_merged_with_the_stronger_mode() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let held = manager.acquire(LockRequest::all(["a", "a"])).await.unwrap();
@@ -133,7 +133,7 @@ async fn equal_keys_are_one_and_the_stronger_mode_counts() {
 }
 
 #[tokio::test]
-async fn leases_of_all_keys_are_renewed_and_those_of_the_dead_are_not() {
+async fn leases_of_all_keys_are_renewed_and_expire_without_renewal() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
@@ -155,7 +155,7 @@ async fn leases_of_all_keys_are_renewed_and_those_of_the_dead_are_not() {
 }
 
 #[tokio::test]
-async fn who_has_lost_one_of_the_keys_has_lost_all() {
+async fn loss_of_one_key_loses_the_whole_lock() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let held = manager.acquire(all(["a", "b"])).await.unwrap();
@@ -180,7 +180,7 @@ async fn who_has_lost_one_of_the_keys_has_lost_all() {
 }
 
 #[tokio::test]
-async fn data_under_one_of_the_keys_is_told() {
+async fn data_under_one_of_several_keys_is_refused() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     for node in nodes.iter() {

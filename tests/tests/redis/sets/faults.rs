@@ -9,7 +9,7 @@ use std::time::Instant;
 use tokio::time::{sleep, timeout};
 
 #[tokio::test]
-async fn a_frozen_minority_changes_nothing() {
+async fn lock_for_several_keys_survives_a_frozen_minority() {
     for (size, frozen) in [(3, 1), (5, 2)] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
@@ -29,7 +29,7 @@ async fn a_frozen_minority_changes_nothing() {
 }
 
 #[tokio::test]
-async fn the_body_is_stopped_when_a_majority_is_frozen() {
+async fn lock_for_a_path_is_lost_on_a_frozen_majority() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = brief(&nodes).await;
@@ -46,7 +46,7 @@ async fn the_body_is_stopped_when_a_majority_is_frozen() {
 }
 
 #[tokio::test]
-async fn a_node_that_forgets_is_won_back_at_every_key() {
+async fn vote_of_a_flushed_node_is_restored_for_every_key() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let held = manager.acquire(all(["a", "b"])).await.unwrap();
@@ -62,7 +62,7 @@ async fn a_node_that_forgets_is_won_back_at_every_key() {
 }
 
 #[tokio::test]
-async fn servers_that_lose_their_scripts_get_them_again() {
+async fn lock_for_several_keys_survives_script_flushes() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     for _ in 0..3 {
@@ -124,19 +124,19 @@ async fn are_held_although(strike: impl AsyncFn(&RedisServer)) {
 }
 
 #[tokio::test]
-async fn several_keys_are_held_although_a_node_is_killed() {
+async fn several_keys_stay_held_after_a_node_is_killed() {
     // A manager that needs every node for the renewal of several keys, or that gives up because one is gone, would lose them.
     are_held_although(async |node| node.kill()).await;
 }
 
 #[tokio::test]
-async fn several_keys_are_held_although_a_node_forgets_them() {
+async fn several_keys_stay_held_after_a_node_is_flushed() {
     // A manager that takes "not yours" of one node for the loss would lose them.
     are_held_although(async |node| node.inspect().flush_all().await).await;
 }
 
 #[tokio::test]
-async fn several_keys_are_held_although_a_node_restarts_empty() {
+async fn several_keys_stay_held_after_a_node_restarts_empty() {
     // A manager that takes an abstention for a refusal would count too few votes.
     are_held_although(async |node| node.restart_empty().await).await;
 }

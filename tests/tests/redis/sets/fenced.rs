@@ -30,7 +30,7 @@ async fn write(resources: &Resources, manager: &LockManager, names: &[&str], req
 }
 
 #[tokio::test]
-async fn numbers_rise_for_each_of_the_keys() {
+async fn fencing_tokens_increase_for_each_of_several_keys() {
     for size in [1, 3, 5] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -51,7 +51,7 @@ async fn numbers_rise_for_each_of_the_keys() {
 }
 
 #[tokio::test]
-async fn numbers_rise_with_those_above_and_below() {
+async fn fencing_tokens_increase_across_ancestor_and_descendant_paths() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -77,7 +77,7 @@ async fn numbers_rise_with_those_above_and_below() {
 }
 
 #[tokio::test]
-async fn numbers_rise_for_calls_that_want_them_in_any_order_at_once() {
+async fn fencing_tokens_increase_for_concurrent_calls_with_overlapping_keys() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let managers = managers(&nodes, 3).await;
@@ -103,7 +103,7 @@ async fn numbers_rise_for_calls_that_want_them_in_any_order_at_once() {
 
 /// The holder sends its number to a server that comes back without its data.
 #[tokio::test]
-async fn servers_that_lose_their_data_one_after_the_other_lose_no_order() {
+async fn fencing_tokens_increase_while_servers_lose_their_data_in_turn() {
     let nodes = Nodes::start(3).await;
     let (ours, theirs) = (brief(&nodes).await, manager(&nodes).await);
     let resources = Resources::default();
@@ -127,7 +127,7 @@ async fn servers_that_lose_their_data_one_after_the_other_lose_no_order() {
 }
 
 #[tokio::test]
-async fn another_worker_that_goes_on_has_a_larger_one() {
+async fn attaching_worker_gets_a_larger_fencing_token_for_several_keys() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -145,7 +145,7 @@ async fn another_worker_that_goes_on_has_a_larger_one() {
 }
 
 #[tokio::test]
-async fn where_everything_is_shared_there_is_no_order() {
+async fn fencing_is_rejected_if_all_keys_are_shared() {
     let manager = LockManager::in_memory();
     for request in [all(["a", "b"]).mode(Mode::Shared), place("/A/C").mode(Mode::Shared)] {
         let error = manager.acquire(request.fencing()).await.unwrap_err();

@@ -7,7 +7,7 @@ use redlock_runtime::{LockPart, LockRequest, Mode};
 use redlock_tests::Nodes;
 
 #[tokio::test]
-async fn a_full_server_keeps_what_it_has() {
+async fn full_server_keeps_locks_for_several_keys() {
     let requests = [
         all(["a", "b"]),
         all([LockPart::shared("a"), "b".into()]),

@@ -19,7 +19,7 @@ async fn seen(manager: &LockManager, key: &str) -> (Vec<(bool, Mode)>, Vec<(bool
 }
 
 #[tokio::test]
-async fn a_folder_is_held_below_and_not_shared() {
+async fn inspect_shows_holders_of_descendants_of_a_path() {
     let (below, read_below) = ((true, Mode::Exclusive), (true, Mode::Shared));
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
@@ -52,7 +52,7 @@ async fn a_folder_is_held_below_and_not_shared() {
 }
 
 #[tokio::test]
-async fn in_memory_as_well() {
+async fn inspect_shows_holders_of_descendants_in_memory() {
     let manager = LockManager::in_memory();
     let guard = manager.acquire(place("/A/C")).await.unwrap();
     let (owners, waiters, text) = seen(&manager, "/{A}").await;

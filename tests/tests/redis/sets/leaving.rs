@@ -50,7 +50,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn who_gives_up_or_is_dropped_frees_those_behind() {
+async fn timed_out_or_dropped_call_for_several_keys_frees_later_waiters() {
     for size in SIZES {
         for is_dropped in [false, true] {
             let scene = Scene::begin(size).await;
@@ -88,14 +88,13 @@ fn is_second_process() -> bool {
 }
 
 #[tokio::test]
-async fn a_waiter_that_is_killed_or_stopped_keeps_nobody_out_for_long() {
+async fn killed_or_suspended_waiter_for_several_keys_is_skipped() {
     if is_second_process() {
         return second_process().await;
     }
     for (size, signal) in [(1, Signal::KILL), (3, Signal::KILL), (1, Signal::STOP), (3, Signal::STOP)] {
         let scene = Scene::begin(size).await;
-        let child =
-            process("sets::leaving::a_waiter_that_is_killed_or_stopped_keeps_nobody_out_for_long", &scene.nodes);
+        let child = process("sets::leaving::killed_or_suspended_waiter_for_several_keys_is_skipped", &scene.nodes);
         wait_until_queued(&scene.nodes, "a", 1).await;
         let pid = Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
@@ -113,14 +112,14 @@ async fn a_waiter_that_is_killed_or_stopped_keeps_nobody_out_for_long() {
 }
 
 #[tokio::test]
-async fn a_holder_that_is_killed_is_succeeded_when_its_leases_end() {
+async fn waiters_acquire_after_the_leases_of_a_killed_holder() {
     if is_second_process() {
         return second_process().await;
     }
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = brief(&nodes).await;
-        let mut child = process("sets::leaving::a_holder_that_is_killed_is_succeeded_when_its_leases_end", &nodes);
+        let mut child = process("sets::leaving::waiters_acquire_after_the_leases_of_a_killed_holder", &nodes);
         let mut is_held = false;
         while !is_held {
             is_held = nodes[0].inspect().get("b").await.is_some();

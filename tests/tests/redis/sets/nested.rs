@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use tokio::time::timeout;
 
 #[tokio::test]
-async fn a_call_for_a_sibling_waits_for_whoever_else_has_it() {
+async fn nested_call_for_a_sibling_path_waits_for_its_holder() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -31,7 +31,7 @@ async fn a_call_for_a_sibling_waits_for_whoever_else_has_it() {
 }
 
 #[tokio::test]
-async fn a_call_for_keys_of_which_one_is_its_callers_waits_for_the_others() {
+async fn nested_call_that_shares_a_key_with_its_caller_waits_for_the_others() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let outer = ours.acquire(LockRequest::shared("a").wait(PATIENCE)).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_call_for_keys_of_which_one_is_its_callers_waits_for_the_others() {
 }
 
 #[tokio::test]
-async fn a_call_for_nothing_but_what_its_caller_has_is_refused_behind_a_writer() {
+async fn nested_call_for_the_same_path_behind_a_writer_fails() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let outer = ours.acquire(place("/A/C").mode(Mode::Shared)).await.unwrap();
@@ -65,7 +65,7 @@ async fn a_call_for_nothing_but_what_its_caller_has_is_refused_behind_a_writer()
 }
 
 #[tokio::test]
-async fn a_call_beside_what_its_caller_has_is_refused_behind_a_writer_of_both() {
+async fn nested_call_for_a_sibling_behind_a_writer_of_both_fails() {
     type Requests = fn() -> [LockRequest; 3];
     let table: [(&str, Requests); 3] = [
         ("a sibling", || ["/A/C", "/A", "/A/D"].map(place)),

@@ -88,21 +88,21 @@ async fn storm(size: usize, cancels: bool) {
 }
 
 #[tokio::test]
-async fn transfers_in_opposite_orders_do_not_wait_in_a_circle() {
+async fn transfers_in_opposite_orders_do_not_deadlock() {
     for size in SIZES {
         storm(size, false).await;
     }
 }
 
 #[tokio::test]
-async fn transfers_that_are_dropped_leave_nothing() {
+async fn dropped_transfers_leave_no_keys() {
     for size in SIZES {
         storm(size, true).await;
     }
 }
 
 #[tokio::test]
-async fn transfers_go_on_although_a_node_is_frozen() {
+async fn transfers_continue_with_a_frozen_node() {
     let nodes = Nodes::start(3).await;
     let managers = [super::brief(&nodes).await, super::brief(&nodes).await];
     nodes[0].freeze();
@@ -138,7 +138,7 @@ async fn turns(manager: LockManager, bank: Arc<Bank>, accounts: [usize; 2]) -> u
 }
 
 #[tokio::test]
-async fn rivals_in_opposite_orders_have_equal_shares_although_a_node_is_frozen() {
+async fn rivals_in_opposite_orders_get_fair_turns_with_a_frozen_node() {
     // Rivals that take their keys one after the other would deadlock. A rival that is often skipped would have few turns, for example
     // because it is in no queue, or because a node is silent.
     for (size, frozen) in [(1, 0), (3, 1), (5, 1)] {

@@ -15,7 +15,7 @@ fn is_related(one: &[&str], other: &[&str]) -> bool {
 }
 
 #[tokio::test]
-async fn paths_exclude_what_is_above_and_below_them_and_nothing_else() {
+async fn paths_exclude_only_their_ancestors_and_descendants() {
     let nodes = Nodes::start(1).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let mut state = 7_u64;
@@ -49,7 +49,7 @@ async fn paths_exclude_what_is_above_and_below_them_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_folder_waits_for_what_is_below_it_and_is_not_overtaken() {
+async fn folder_waits_for_its_descendants_and_is_not_overtaken() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -81,7 +81,7 @@ pub(super) async fn wait_until_queued_in(nodes: &Nodes, waiting: usize) {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_given_back_lets_all_in_who_wait_below_it() {
+async fn released_folder_admits_all_waiters_below_it() {
     // More waiters than one command wakes.
     const BELOW: usize = 150;
     for size in [1, 3] {
@@ -104,7 +104,7 @@ async fn a_folder_that_is_given_back_lets_all_in_who_wait_below_it() {
 }
 
 #[tokio::test]
-async fn readers_below_a_folder_go_together_with_readers_of_it() {
+async fn readers_of_a_folder_and_of_its_descendants_share() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let folder = ours.acquire(place("/A").mode(Mode::Shared)).await.unwrap();

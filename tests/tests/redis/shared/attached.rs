@@ -8,7 +8,7 @@ use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 use tokio::time::sleep;
 
 #[tokio::test]
-async fn another_worker_goes_on_with_a_share_under_a_token_of_its_own() {
+async fn attaching_worker_holds_the_shared_lock_with_a_new_token() {
     for size in [1, 3, 5] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -34,7 +34,7 @@ async fn another_worker_goes_on_with_a_share_under_a_token_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_share_that_nobody_takes_up_ends_with_its_ttl_whatever_others_do() {
+async fn detached_shared_lock_expires_after_its_ttl_despite_other_readers() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
     let other = ours.acquire(reader()).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_share_that_nobody_takes_up_ends_with_its_ttl_whatever_others_do() {
 }
 
 #[tokio::test]
-async fn a_share_that_was_taken_up_is_renewed_although_a_writer_waits() {
+async fn attached_shared_lock_is_renewed_while_a_writer_waits() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
     let left = ours.acquire(reader()).await.unwrap().detach();
@@ -64,7 +64,7 @@ async fn a_share_that_was_taken_up_is_renewed_although_a_writer_waits() {
 }
 
 #[tokio::test]
-async fn what_was_a_writer_is_taken_up_as_a_reader() {
+async fn downgraded_lock_is_attached_as_shared() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = acquired_everywhere(&ours, &nodes, KEY).await;
@@ -84,7 +84,7 @@ async fn what_was_a_writer_is_taken_up_as_a_reader() {
 }
 
 #[tokio::test]
-async fn what_was_just_downgraded_is_taken_up_as_a_reader() {
+async fn lock_downgraded_just_before_the_detach_is_attached_as_shared() {
     // The nodes may not have received the downgrade yet.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
@@ -101,7 +101,7 @@ async fn what_was_just_downgraded_is_taken_up_as_a_reader() {
 }
 
 #[tokio::test]
-async fn there_is_no_number_for_a_share_that_is_taken_up() {
+async fn fenced_attach_of_a_shared_lock_is_rejected() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let left = manager.acquire(reader()).await.unwrap().detach();

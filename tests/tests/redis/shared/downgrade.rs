@@ -10,7 +10,7 @@ use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use tokio::time::{sleep, timeout};
 
 #[tokio::test]
-async fn readers_that_wait_enter_and_the_writer_behind_them_does_not() {
+async fn downgrade_admits_waiting_readers_but_not_the_writer_behind_them() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs, others] = managers(&nodes, 3).await.try_into().unwrap();
@@ -38,7 +38,7 @@ async fn readers_that_wait_enter_and_the_writer_behind_them_does_not() {
 }
 
 #[tokio::test]
-async fn a_writer_that_waits_first_keeps_its_place() {
+async fn downgrade_admits_no_reader_behind_a_waiting_writer() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs, others] = managers(&nodes, 3).await.try_into().unwrap();
@@ -61,7 +61,7 @@ async fn a_writer_that_waits_first_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn readers_enter_at_once_and_not_at_the_next_renewal() {
+async fn downgrade_admits_readers_before_the_next_renewal() {
     // The lease is renewed after a third of it, which is longer than the harness waits.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -78,7 +78,7 @@ async fn readers_enter_at_once_and_not_at_the_next_renewal() {
 }
 
 #[tokio::test]
-async fn what_was_a_writer_is_renewed_as_a_reader() {
+async fn downgraded_lock_is_renewed_as_shared() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
@@ -98,7 +98,7 @@ async fn what_was_a_writer_is_renewed_as_a_reader() {
 }
 
 #[tokio::test]
-async fn there_is_no_way_back() {
+async fn downgraded_lock_cannot_be_upgraded() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let held = manager.acquire(writer()).await.unwrap();
@@ -115,7 +115,7 @@ async fn there_is_no_way_back() {
 }
 
 #[tokio::test]
-async fn a_lock_that_others_may_have_as_well_is_not_passed_on_inside_of_the_process() {
+async fn downgraded_lock_is_not_handed_off_to_a_local_writer() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -136,7 +136,7 @@ async fn a_lock_that_others_may_have_as_well_is_not_passed_on_inside_of_the_proc
 }
 
 #[tokio::test]
-async fn a_lock_that_was_downgraded_does_not_linger() {
+async fn downgraded_lock_does_not_linger() {
     let nodes = Nodes::start(3).await;
     let manager = connected(builder(nodes.urls()).linger(PATIENCE), &nodes).await;
     for _ in 0..5 {
@@ -150,7 +150,7 @@ async fn a_lock_that_was_downgraded_does_not_linger() {
 }
 
 #[tokio::test]
-async fn a_guard_that_has_nothing_left_is_not_changed() {
+async fn downgrade_of_a_released_or_lost_guard_has_no_effect() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let released = ours.acquire(writer()).await.unwrap();
@@ -177,7 +177,7 @@ async fn a_guard_that_has_nothing_left_is_not_changed() {
 }
 
 #[tokio::test]
-async fn a_number_stays_and_the_next_writer_has_a_larger_one() {
+async fn downgrade_keeps_the_fencing_token_and_the_next_writer_exceeds_it() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = ours.acquire(LockRequest::new(KEY).fencing()).await.unwrap();
@@ -193,7 +193,7 @@ async fn a_number_stays_and_the_next_writer_has_a_larger_one() {
 }
 
 #[tokio::test]
-async fn a_node_that_is_away_meanwhile_is_told_later() {
+async fn downgrade_reaches_a_frozen_node_after_the_thaw() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
     let held = acquired_everywhere(&ours, &nodes, KEY).await;
@@ -211,7 +211,7 @@ async fn a_node_that_is_away_meanwhile_is_told_later() {
 }
 
 #[tokio::test]
-async fn who_reads_what_it_has_written_is_stopped_when_a_majority_is_frozen() {
+async fn downgraded_lock_is_lost_on_a_frozen_majority() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let held = manager.acquire(writer()).await.unwrap();

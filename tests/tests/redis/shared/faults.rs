@@ -21,7 +21,7 @@ async fn stopped(manager: &LockManager, begin: impl AsyncFnOnce()) -> LockError 
 }
 
 #[tokio::test]
-async fn readers_go_on_although_a_minority_is_frozen_and_a_writer_comes_after_them() {
+async fn readers_and_the_next_writer_proceed_with_a_frozen_minority() {
     for (size, frozen) in [(3, 1), (5, 2)] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
@@ -41,7 +41,7 @@ async fn readers_go_on_although_a_minority_is_frozen_and_a_writer_comes_after_th
 }
 
 #[tokio::test]
-async fn readers_are_stopped_before_their_leases_end_when_a_majority_is_frozen() {
+async fn readers_are_stopped_on_a_frozen_majority() {
     for (size, frozen) in [(1, 1), (3, 2), (5, 3)] {
         let nodes = Nodes::start(size).await;
         let manager = brief(&nodes).await;
@@ -55,7 +55,7 @@ async fn readers_are_stopped_before_their_leases_end_when_a_majority_is_frozen()
 }
 
 #[tokio::test]
-async fn readers_are_stopped_when_all_nodes_are_killed() {
+async fn readers_are_stopped_after_all_nodes_are_killed() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let error = stopped(&manager, async || nodes.iter().for_each(RedisServer::kill)).await;
@@ -89,7 +89,7 @@ impl Foreign {
 }
 
 #[tokio::test]
-async fn readers_are_stopped_by_the_next_renewal_when_their_key_is_gone_from_a_majority() {
+async fn readers_are_stopped_at_the_next_renewal_if_a_majority_lost_their_key() {
     for foreign in [Foreign::Deletes, Foreign::Overwrites, Foreign::Replaces, Foreign::Imitates] {
         for size in [1, 3] {
             let nodes = Nodes::start(size).await;
@@ -106,7 +106,7 @@ async fn readers_are_stopped_by_the_next_renewal_when_their_key_is_gone_from_a_m
 }
 
 #[tokio::test]
-async fn shares_come_back_to_a_node_that_was_wiped_or_has_restarted_empty() {
+async fn shared_locks_are_restored_on_a_flushed_or_restarted_node() {
     for is_restarted in [false, true] {
         let nodes = Nodes::start(3).await;
         // Short, because an abstaining node waits for the longest ttl.
@@ -143,7 +143,7 @@ async fn shares_come_back_to_a_node_that_was_wiped_or_has_restarted_empty() {
 }
 
 #[tokio::test]
-async fn a_writer_of_one_node_that_has_forgotten_its_readers_is_no_writer_of_three() {
+async fn flushed_node_does_not_let_a_writer_in_beside_readers() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let guards =
@@ -159,7 +159,7 @@ async fn a_writer_of_one_node_that_has_forgotten_its_readers_is_no_writer_of_thr
 }
 
 #[tokio::test]
-async fn readers_and_writers_that_wait_survive_connections_that_break() {
+async fn waiting_readers_and_writers_survive_broken_connections() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let proxies = nodes.proxied().await;
@@ -186,7 +186,7 @@ async fn readers_and_writers_that_wait_survive_connections_that_break() {
 }
 
 #[tokio::test]
-async fn lost_scripts_do_not_stop_the_hand_over() {
+async fn hand_off_survives_a_script_flush() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [holder, ours, theirs] = managers(&nodes, 3).await.try_into().unwrap();
@@ -211,7 +211,7 @@ async fn lost_scripts_do_not_stop_the_hand_over() {
 }
 
 #[tokio::test]
-async fn servers_without_pushes_serve_readers_as_well() {
+async fn readers_and_writers_are_served_over_resp2() {
     let nodes = Nodes::start_with(3, |_, builder| builder.without_command("HELLO")).await;
     let [holder, ours, theirs] = managers(&nodes, 3).await.try_into().unwrap();
     let held = acquired_everywhere(&holder, &nodes, KEY).await;

@@ -6,7 +6,7 @@ use redlock_runtime::{LockGuard, LockRequest};
 use redlock_tests::{Nodes, PATIENCE};
 
 #[tokio::test]
-async fn a_full_server_takes_no_reader_and_keeps_those_that_it_has() {
+async fn full_server_rejects_new_readers_and_keeps_current_ones() {
     let nodes = Nodes::start(1).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = [ours.acquire(reader()).await.unwrap(), ours.acquire(reader()).await.unwrap()];

@@ -8,7 +8,7 @@ use redlock_runtime::{LockRequest, Mode};
 use redlock_tests::{Nodes, PATIENCE};
 
 #[tokio::test]
-async fn who_shares_a_lock_is_told_and_who_waits_for_what() {
+async fn inspect_shows_readers_and_waiters_with_their_modes() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -58,7 +58,7 @@ async fn who_shares_a_lock_is_told_and_who_waits_for_what() {
 }
 
 #[tokio::test]
-async fn a_reader_whose_lock_is_broken_is_told_and_the_others_are_not() {
+async fn break_of_one_reader_does_not_affect_the_other_readers() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();

@@ -77,7 +77,7 @@ async fn shares(nodes: &Nodes) -> usize {
 }
 
 #[tokio::test]
-async fn readers_of_one_process_join_without_a_command_and_the_last_gives_back() {
+async fn local_readers_join_without_a_command_and_the_last_one_releases() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (manager, bodies) = (manager(&nodes).await, Bodies::new());
@@ -105,7 +105,7 @@ async fn readers_of_one_process_join_without_a_command_and_the_last_gives_back()
 }
 
 #[tokio::test]
-async fn the_first_may_leave_before_the_others() {
+async fn joined_readers_keep_the_lease_after_the_first_has_left() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let (first, others) = (Bodies::new(), Bodies::new());
@@ -122,7 +122,7 @@ async fn the_first_may_leave_before_the_others() {
 }
 
 #[tokio::test]
-async fn readers_that_wait_behind_a_writer_come_in_together() {
+async fn local_readers_waiting_behind_a_writer_enter_together() {
     const READERS: usize = 16;
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -153,7 +153,7 @@ async fn readers_that_wait_behind_a_writer_come_in_together() {
 }
 
 #[tokio::test]
-async fn readers_that_wait_give_up_each_at_its_own_time() {
+async fn local_waiting_readers_time_out_individually() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = theirs.acquire(writer()).await.unwrap();
@@ -171,7 +171,7 @@ async fn readers_that_wait_give_up_each_at_its_own_time() {
 }
 
 #[tokio::test]
-async fn a_writer_of_another_process_comes_in_although_readers_always_overlap() {
+async fn remote_writer_enters_between_overlapping_readers() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -203,7 +203,7 @@ async fn a_writer_of_another_process_comes_in_although_readers_always_overlap() 
 }
 
 #[tokio::test]
-async fn a_writer_of_the_same_process_is_overtaken_by_no_reader() {
+async fn local_writer_is_not_overtaken_by_readers() {
     let nodes = Nodes::start(3).await;
     let (manager, before, behind) = (manager(&nodes).await, Bodies::new(), Bodies::new());
     let running = before.run(&manager, 2).await;
@@ -223,7 +223,7 @@ async fn a_writer_of_the_same_process_is_overtaken_by_no_reader() {
 }
 
 #[tokio::test]
-async fn all_of_them_are_stopped_when_their_token_is_lost() {
+async fn joined_readers_are_all_stopped_if_their_token_is_lost() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let (manager, bodies) = (brief(&nodes).await, Bodies::new());
@@ -242,7 +242,7 @@ async fn all_of_them_are_stopped_when_their_token_is_lost() {
 }
 
 #[tokio::test]
-async fn they_go_on_when_their_connections_are_killed() {
+async fn joined_readers_survive_killed_connections() {
     let nodes = Nodes::start(3).await;
     let (manager, bodies) = (brief(&nodes).await, Bodies::new());
     let mut all = bodies.run(&manager, 3).await;
@@ -257,7 +257,7 @@ async fn they_go_on_when_their_connections_are_killed() {
 }
 
 #[tokio::test]
-async fn what_one_of_them_has_asked_for_is_its_own() {
+async fn max_hold_of_one_joined_reader_does_not_apply_to_others() {
     let nodes = Nodes::start(1).await;
     let manager = brief(&nodes).await;
     let capped = async || {
@@ -276,7 +276,7 @@ async fn what_one_of_them_has_asked_for_is_its_own() {
 }
 
 #[tokio::test]
-async fn what_one_token_cannot_give_is_had_by_another() {
+async fn readers_with_different_options_get_separate_tokens() {
     let nodes = Nodes::start(1).await;
     let (manager, bodies) = (manager(&nodes).await, Bodies::new());
     let mut all = bodies.run(&manager, 1).await;
@@ -305,7 +305,7 @@ async fn what_one_token_cannot_give_is_had_by_another() {
 }
 
 #[tokio::test]
-async fn a_reader_in_the_body_of_another_joins_it_and_waits_for_no_writer() {
+async fn nested_reader_joins_its_caller_and_does_not_wait_behind_a_writer() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let body = async |_: &LockGuard| {

@@ -21,14 +21,14 @@ async fn wait_until_shared(nodes: &Nodes) {
 }
 
 #[tokio::test]
-async fn a_reader_that_is_killed_keeps_writers_out_for_its_own_ttl_although_others_renew_on() {
+async fn killed_reader_blocks_writers_only_for_its_own_ttl() {
     // Redisson #1458 and #7098: all readers have one expiry, which the living readers extend.
     second_process().await;
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = [brief(&nodes).await, brief(&nodes).await];
         let held = ours.acquire(reader()).await.unwrap();
-        let name = "shared::leases::a_reader_that_is_killed_keeps_writers_out_for_its_own_ttl_although_others_renew_on";
+        let name = "shared::leases::killed_reader_blocks_writers_only_for_its_own_ttl";
         let mut process = process(name, "reader", &nodes);
         wait_until_shared(&nodes).await;
         process.kill().await.unwrap();
@@ -43,13 +43,13 @@ async fn a_reader_that_is_killed_keeps_writers_out_for_its_own_ttl_although_othe
 }
 
 #[tokio::test]
-async fn a_writer_has_the_lock_after_the_ttl_of_a_reader_that_is_killed() {
+async fn waiting_writer_acquires_after_the_ttl_of_a_killed_reader() {
     second_process().await;
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let ours = brief(&nodes).await;
         let held = ours.acquire(reader()).await.unwrap();
-        let name = "shared::leases::a_writer_has_the_lock_after_the_ttl_of_a_reader_that_is_killed";
+        let name = "shared::leases::waiting_writer_acquires_after_the_ttl_of_a_killed_reader";
         let mut process = process(name, "reader", &nodes);
         wait_until_shared(&nodes).await;
         // No message announces the end of a lease.
@@ -62,7 +62,7 @@ async fn a_writer_has_the_lock_after_the_ttl_of_a_reader_that_is_killed() {
 }
 
 #[tokio::test]
-async fn readers_of_one_process_are_renewed_each_and_nothing_is_after_the_last_release() {
+async fn readers_are_renewed_individually_until_the_last_release() {
     // Redisson #1604: the renewal of one reader ends with the release of another. #7251: a renewal continues after the last release.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -86,7 +86,7 @@ async fn readers_of_one_process_are_renewed_each_and_nothing_is_after_the_last_r
 }
 
 #[tokio::test]
-async fn a_reader_that_is_not_renewed_ends_and_the_others_do_not() {
+async fn reader_without_renewal_expires_and_other_readers_do_not() {
     let nodes = Nodes::start(3).await;
     let manager = brief(&nodes).await;
     let kept = manager.acquire(reader()).await.unwrap();
@@ -101,7 +101,7 @@ async fn a_reader_that_is_not_renewed_ends_and_the_others_do_not() {
 }
 
 #[tokio::test]
-async fn a_longer_lease_of_one_reader_is_none_of_another() {
+async fn longer_lease_of_one_reader_does_not_extend_another() {
     let nodes = Nodes::start(1).await;
     let ours = connected(builder(nodes.urls()).node_timeout(BRIEF), &nodes).await;
     let theirs = manager(&nodes).await;

@@ -49,7 +49,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn who_gives_up_frees_those_behind() {
+async fn timed_out_writer_frees_the_readers_behind_it() {
     for size in SIZES {
         let scene = Scene::begin(size).await;
         let call = waiting(&scene.leaver, writer().wait(Duration::from_secs(2)));
@@ -61,7 +61,7 @@ async fn who_gives_up_frees_those_behind() {
 }
 
 #[tokio::test]
-async fn who_is_cancelled_frees_those_behind() {
+async fn cancelled_writer_frees_the_readers_behind_it() {
     for size in SIZES {
         let scene = Scene::begin(size).await;
         let call = waiting(&scene.leaver, writer());
@@ -72,7 +72,7 @@ async fn who_is_cancelled_frees_those_behind() {
 }
 
 #[tokio::test]
-async fn a_manager_that_is_shut_down_frees_those_behind() {
+async fn shutdown_of_a_waiting_writer_frees_the_readers_behind_it() {
     for size in SIZES {
         let scene = Scene::begin(size).await;
         let call = waiting(&scene.leaver, writer());
@@ -85,11 +85,11 @@ async fn a_manager_that_is_shut_down_frees_those_behind() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_killed_frees_those_behind() {
+async fn killed_waiting_writer_frees_the_readers_behind_it() {
     second_process().await;
     for size in [1, 3] {
         let scene = Scene::begin(size).await;
-        let name = "shared::leaving::a_process_that_is_killed_frees_those_behind";
+        let name = "shared::leaving::killed_waiting_writer_frees_the_readers_behind_it";
         let mut process = process(name, "writer", &scene.nodes);
         let readers = scene.readers_behind().await;
         process.kill().await.unwrap();
@@ -102,11 +102,11 @@ fn signal(process: &Child, signal: Signal) {
 }
 
 #[tokio::test]
-async fn a_process_that_stands_still_frees_those_behind_and_has_its_turn_when_it_goes_on() {
+async fn suspended_waiting_writer_is_skipped_and_served_after_the_resume() {
     second_process().await;
     for size in [1, 3] {
         let scene = Scene::begin(size).await;
-        let name = "shared::leaving::a_process_that_stands_still_frees_those_behind_and_has_its_turn_when_it_goes_on";
+        let name = "shared::leaving::suspended_waiting_writer_is_skipped_and_served_after_the_resume";
         let process = process(name, "writer", &scene.nodes);
         let readers = scene.readers_behind().await;
         // The server still regards the process as a subscriber: its connection is open, and the messages to it are not read.
@@ -133,13 +133,13 @@ async fn a_process_that_stands_still_frees_those_behind_and_has_its_turn_when_it
 }
 
 #[tokio::test]
-async fn a_reader_that_is_killed_while_it_waits_keeps_nobody_out() {
+async fn killed_waiting_reader_does_not_block_later_waiters() {
     second_process().await;
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [holder, behind] = managers(&nodes, 2).await.try_into().unwrap();
         let held = acquired_everywhere(&holder, &nodes, KEY).await;
-        let name = "shared::leaving::a_reader_that_is_killed_while_it_waits_keeps_nobody_out";
+        let name = "shared::leaving::killed_waiting_reader_does_not_block_later_waiters";
         let mut process = process(name, "reader", &nodes);
         wait_until_queued(&nodes, KEY, 1).await;
         let call = waiting(&behind, writer());

@@ -20,7 +20,7 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_enter_together_after_a_writer_and_not_before_it() {
+async fn readers_behind_a_waiting_writer_enter_together_after_it() {
     let manager = LockManager::in_memory();
     let held = manager.acquire(reader()).await.unwrap();
     let mut calls = Vec::new();
@@ -43,7 +43,7 @@ async fn readers_enter_together_after_a_writer_and_not_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_was_leaked_keeps_a_writer_out_for_its_own_ttl() {
+async fn leaked_reader_blocks_a_writer_only_for_its_ttl() {
     let manager = LockManager::in_memory();
     let leaked = manager.acquire(reader().ttl(TTL).without_renewal()).await.unwrap();
     let held = manager.acquire(reader()).await.unwrap();
@@ -57,7 +57,7 @@ async fn a_reader_that_was_leaked_keeps_a_writer_out_for_its_own_ttl() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_are_renewed_each() {
+async fn readers_are_renewed_individually() {
     let manager = LockManager::in_memory();
     let guards = [manager.acquire(reader()).await.unwrap(), manager.acquire(reader()).await.unwrap()];
     sleep(10 * TTL).await;
@@ -72,7 +72,7 @@ async fn readers_are_renewed_each() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_writer_that_goes_on_as_a_reader_lets_readers_in() {
+async fn downgrade_admits_waiting_readers_in_memory() {
     let manager = LockManager::in_memory();
     let held = manager.acquire(KEY).await.unwrap();
     let (readers, alone) = ([waiting(&manager, reader()), waiting(&manager, reader())], waiting(&manager, writer()));
@@ -88,7 +88,7 @@ async fn a_writer_that_goes_on_as_a_reader_lets_readers_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_share_can_be_left_and_taken_up() {
+async fn shared_lock_is_detached_and_attached_in_memory() {
     let manager = LockManager::in_memory();
     let other = manager.acquire(reader()).await.unwrap();
     let text = manager.acquire(reader()).await.unwrap().detach().to_string();
@@ -103,7 +103,7 @@ async fn a_share_can_be_left_and_taken_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_held_says_as_what() {
+async fn held_locks_show_their_modes() {
     let manager = LockManager::in_memory();
     let guards = [manager.acquire(reader()).await.unwrap(), manager.acquire(reader()).await.unwrap()];
     let alone = manager.acquire("order:7").await.unwrap();

@@ -23,7 +23,7 @@ async fn queue_up(managers: &[LockManager], nodes: &Nodes, requests: &[LockReque
 }
 
 #[tokio::test]
-async fn a_writer_hands_over_to_three_readers_together() {
+async fn writer_hands_off_to_three_readers_at_once() {
     // Redisson #1542: readers were admitted one after the other, each after a wake-up for all.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -51,7 +51,7 @@ async fn a_writer_hands_over_to_three_readers_together() {
 }
 
 #[tokio::test]
-async fn nobody_who_waits_for_a_wake_up_waits_for_the_safety_poll() {
+async fn hand_off_between_readers_and_writers_precedes_the_safety_poll() {
     // Redisson #3891: a waiter slept for 35 s after a push that came too early.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -76,7 +76,7 @@ async fn nobody_who_waits_for_a_wake_up_waits_for_the_safety_poll() {
 }
 
 #[tokio::test]
-async fn readers_between_two_writers_enter_together_and_in_turn() {
+async fn readers_between_two_writers_enter_together_and_in_order() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
@@ -99,7 +99,7 @@ async fn readers_between_two_writers_enter_together_and_in_turn() {
 }
 
 #[tokio::test]
-async fn a_reader_does_not_pass_a_writer_that_waits() {
+async fn reader_does_not_overtake_a_waiting_writer() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (holder, managers) = (manager(&nodes).await, managers(&nodes, 4).await);
@@ -158,7 +158,7 @@ impl Stream {
 }
 
 #[tokio::test]
-async fn a_stream_of_readers_keeps_no_writer_out_and_the_other_way_round() {
+async fn streams_of_readers_or_writers_do_not_starve_the_other_side() {
     const STREAM: usize = 4;
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -188,7 +188,7 @@ async fn a_stream_of_readers_keeps_no_writer_out_and_the_other_way_round() {
 }
 
 #[tokio::test]
-async fn readers_and_writers_that_start_together_do_not_ask_again_and_again() {
+async fn simultaneous_readers_and_writers_do_not_retry_excessively() {
     // etcd #6408: calls that began at the same time woke each other without end.
     const BODY: Duration = Duration::from_millis(10);
     const ROUNDS: usize = 3;

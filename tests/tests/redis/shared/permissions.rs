@@ -31,7 +31,7 @@ async fn wait_for(manager: &LockManager, nodes: &Nodes, requests: &[LockRequest]
 }
 
 #[tokio::test]
-async fn the_guide_says_what_it_takes() {
+async fn permissions_of_the_guide_are_sufficient_for_shared_locks() {
     let guide = include_str!("../../../../redlock-runtime/docs/guide/production/server_settings.md");
     let row = guide.lines().find(|line| line.starts_with("| shared locks, sets of keys, paths |")).unwrap();
     for rule in OF_SHARED {
@@ -75,7 +75,7 @@ async fn wait_until_there(nodes: &Nodes, name: &str) {
 }
 
 #[tokio::test]
-async fn permits_of_a_key_with_a_hash_tag_take_the_pattern_of_its_admission() {
+async fn permits_of_a_hash_tagged_key_need_the_admission_lock_pattern() {
     const TAGGED: &str = "config:{7}";
     const QUEUES: &str = "~{*}:q:config*";
     const TURNSTILES: &str = "~{*}:t:config*";
@@ -108,7 +108,7 @@ async fn permits_of_a_key_with_a_hash_tag_take_the_pattern_of_its_admission() {
 }
 
 #[tokio::test]
-async fn a_user_who_may_not_share_locks_is_told_so_and_has_all_others() {
+async fn missing_shared_lock_permission_is_reported_and_other_locks_work() {
     for missing in OF_SHARED {
         let nodes = Nodes::start(1).await;
         let rules: Vec<_> = OF_SHARED.into_iter().filter(|rule| *rule != missing).collect();
@@ -135,7 +135,7 @@ async fn a_user_who_may_not_share_locks_is_told_so_and_has_all_others() {
 }
 
 #[tokio::test]
-async fn whoever_may_share_locks_no_more_keeps_what_it_has() {
+async fn revoked_shared_lock_permission_keeps_held_locks() {
     let nodes = Nodes::start(1).await;
     let theirs = crate::support::manager(&nodes).await;
     let ours = user(&nodes, &OF_SHARED.join(" ")).await;
@@ -158,7 +158,7 @@ async fn whoever_may_share_locks_no_more_keeps_what_it_has() {
 }
 
 #[tokio::test]
-async fn a_writer_who_may_not_share_locks_keeps_its_lock_while_readers_wait() {
+async fn writer_without_shared_permissions_keeps_its_lock_while_readers_wait() {
     let nodes = Nodes::start(1).await;
     let ours = user(&nodes, "+time").await;
     let theirs = crate::support::manager(&nodes).await;
@@ -179,7 +179,7 @@ async fn a_writer_who_may_not_share_locks_keeps_its_lock_while_readers_wait() {
 }
 
 #[tokio::test]
-async fn whoever_lets_readers_in_leaves_no_set_without_an_expiry() {
+async fn admission_of_readers_never_leaves_a_set_without_expiry() {
     // The rules of the guide for fenced locks and time windows.
     for is_given_back in [true, false] {
         let nodes = Nodes::start(1).await;

@@ -126,6 +126,6 @@ async fn nothing_is_lost_in_a_storm() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_lost_in_a_storm_with_connections_for_wake_ups() {
+async fn nothing_is_lost_in_a_storm_over_resp2() {
     storm(Nodes::start_with(3, |_, builder| builder.without_command("HELLO")).await).await;
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 #[tokio::test]
-async fn readers_have_the_lock_together_and_a_writer_alone() {
+async fn readers_share_the_lock_and_a_writer_is_exclusive() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -48,7 +48,7 @@ async fn readers_have_the_lock_together_and_a_writer_alone() {
 }
 
 #[tokio::test]
-async fn keys_of_readers_that_are_as_odd_as_can_be() {
+async fn shared_locks_work_for_unusual_keys() {
     let long = "x".repeat(1024);
     let keys = ["{", "}", "{}", "a}b", "order:{7}", "a b", "\n", "\0", "granted x y", "ключ:7", "🔒", "'\"\\", &long];
     let nodes = Nodes::start(1).await;
@@ -69,7 +69,7 @@ async fn keys_of_readers_that_are_as_odd_as_can_be() {
 const SET: [&str; 6] = ["SET", KEY, "their-token", "NX", "PX", "60000"];
 
 #[tokio::test]
-async fn readers_exclude_a_plain_set_of_redis_cli() {
+async fn readers_exclude_a_plain_set_by_redis_cli() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -90,7 +90,7 @@ async fn readers_exclude_a_plain_set_of_redis_cli() {
 }
 
 #[tokio::test]
-async fn a_plain_set_of_redis_cli_excludes_readers() {
+async fn plain_set_by_redis_cli_excludes_readers() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let manager = manager(&nodes).await;
@@ -120,7 +120,7 @@ async fn a_plain_set_of_redis_cli_excludes_readers() {
 }
 
 #[tokio::test]
-async fn a_key_that_holds_data_is_no_lock_for_readers_either() {
+async fn key_that_holds_data_is_rejected_for_readers() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let data: [&[&str]; 3] =
@@ -144,7 +144,7 @@ async fn a_key_that_holds_data_is_no_lock_for_readers_either() {
 }
 
 #[tokio::test]
-async fn a_reader_in_the_body_of_a_reader_enters_unless_a_writer_waits_between() {
+async fn nested_reader_enters_unless_a_writer_waits_between() {
     // tokio #2849, async-rwlock #2: a nested reader waits for itself, behind the writer.
     for size in SIZES {
         let nodes = Nodes::start(size).await;
@@ -170,7 +170,7 @@ async fn a_reader_in_the_body_of_a_reader_enters_unless_a_writer_waits_between()
 }
 
 #[tokio::test]
-async fn nobody_becomes_a_writer_in_the_body_of_a_reader() {
+async fn nested_writer_in_the_body_of_a_reader_fails() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let outer = manager.acquire(reader()).await.unwrap();
@@ -187,7 +187,7 @@ async fn nobody_becomes_a_writer_in_the_body_of_a_reader() {
 }
 
 #[tokio::test]
-async fn a_reader_in_the_body_of_a_writer_has_its_lock_if_it_is_reentrant() {
+async fn nested_reader_in_the_body_of_a_writer_must_be_reentrant() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
     let outer = manager.acquire(writer()).await.unwrap();
@@ -202,7 +202,7 @@ async fn a_reader_in_the_body_of_a_writer_has_its_lock_if_it_is_reentrant() {
 }
 
 #[tokio::test]
-async fn a_reader_keeps_writers_out_for_its_least_hold_and_no_readers() {
+async fn min_hold_of_a_reader_excludes_writers_but_not_readers() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
@@ -222,7 +222,7 @@ async fn a_reader_keeps_writers_out_for_its_least_hold_and_no_readers() {
 }
 
 #[tokio::test]
-async fn a_reader_that_is_stuck_ends_with_max_hold() {
+async fn stuck_reader_ends_after_max_hold() {
     let nodes = Nodes::start(3).await;
     let [ours, theirs] = [super::brief(&nodes).await, super::brief(&nodes).await];
     let stuck = ours.acquire(reader().max_hold(super::TTL / 2)).await.unwrap();
@@ -238,7 +238,7 @@ async fn a_reader_that_is_stuck_ends_with_max_hold() {
 }
 
 #[tokio::test]
-async fn a_share_is_given_back_at_once_also_where_locks_linger() {
+async fn shared_lock_does_not_linger() {
     let nodes = Nodes::start(3).await;
     let lingering = crate::support::builder(nodes.urls()).linger(PATIENCE);
     let manager = crate::support::connected(lingering, &nodes).await;
@@ -254,7 +254,7 @@ async fn a_share_is_given_back_at_once_also_where_locks_linger() {
 }
 
 #[tokio::test]
-async fn a_set_of_another_program_is_left_as_it_is() {
+async fn sorted_set_of_another_program_is_not_changed() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     // Scores as other programs write them: small numbers, and times in seconds, milliseconds and microseconds.
@@ -279,7 +279,7 @@ async fn a_set_of_another_program_is_left_as_it_is() {
 }
 
 #[tokio::test]
-async fn the_key_of_readers_expires_with_the_last_of_them() {
+async fn key_of_readers_expires_with_the_last_reader() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let long = LockRequest::shared(KEY).ttl(Duration::from_secs(30));
@@ -297,7 +297,7 @@ async fn the_key_of_readers_expires_with_the_last_of_them() {
 }
 
 #[tokio::test]
-async fn a_share_is_given_back_where_something_else_has_the_name_of_the_queue() {
+async fn shared_lock_is_released_despite_a_foreign_key_at_the_queue_name() {
     let nodes = Nodes::start(1).await;
     let manager = manager(&nodes).await;
     let queue = format!("{{{KEY}}}:q");

@@ -153,7 +153,7 @@ fn found(lines: &[&str]) -> usize {
 }
 
 #[test]
-fn what_must_not_be_is_found() {
+fn checker_finds_each_kind_of_violation() {
     let table: [(&[&str], usize); 15] = [
         (&["+ 1 a x - 10\n", "- 1 20\n", "+ 2 a x - 20\n", "- 2 30\n"], 0),
         (&["+ 1 a x - 10\n", "- 1 20\n", "+ 2 a x - 19\n", "- 2 30\n"], 1),

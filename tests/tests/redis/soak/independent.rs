@@ -185,8 +185,8 @@ impl Independent {
         self.names[name].server = self.names[spare].server;
         self.names[spare].server = before;
         self.start_empty(name).await;
-        self.names[name].proxy.lead_to(self.server(name)).await;
-        self.names[spare].proxy.lead_to(self.server(spare)).await;
+        self.names[name].proxy.redirect_all_connections(self.server(name)).await;
+        self.names[spare].proxy.redirect_all_connections(self.server(spare)).await;
         "name moved"
     }
 

@@ -11,7 +11,7 @@ use tracing::Span;
 
 impl BodyHold {
     /// Logs a member that has held the lock until `now` for longer than the lease.
-    pub(super) fn tell_if_slow(&self, view: &ReentrantHold, now: Instant) {
+    pub(super) fn log_if_slow(&self, view: &ReentrantHold, now: Instant) {
         let (held, ttl) = (now.since(view.since), self.acquisition().ttl());
         if held <= ttl || view.is_lost.load(Ordering::Acquire) {
             return;
@@ -48,14 +48,14 @@ impl BodyHold {
     /// Returns the span of the held lock, if spans are enabled.
     pub(crate) fn span(&self) -> Option<Arc<Span>> {
         match self {
-            _ if !spans::are_wanted() => None,
+            _ if !spans::spans_enabled() => None,
             Self::Turn { acquisition, turn, .. } => acquisition.span(*turn),
             Self::ReentrantEntry(view) => view.span()?.clone(),
         }
     }
 
     /// Records that the call with this view has noticed its loss by `error`.
-    pub(crate) fn tell_loss(&self, error: &LockError) {
+    pub(crate) fn record_loss(&self, error: &LockError) {
         let LockError::Lost { cause, held_for, .. } = error else { return };
         let Some(view) = self.view().filter(|_| !self.is_released()) else { return };
         if let Some(known) = view.known().filter(|_| !view.is_lost.swap(true, Ordering::AcqRel)) {

@@ -96,7 +96,7 @@ fn request(key: &str) -> LockRequest {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_come_soon_take_the_lock_over_without_a_command() {
+async fn call_within_the_linger_time_reuses_the_lock_without_a_command() {
     let scene = Scene::idle().await;
     for _ in 0..8 {
         sleep(LINGER / 2).await;
@@ -111,7 +111,7 @@ async fn calls_that_come_soon_take_the_lock_over_without_a_command() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_is_not_kept_by_default_nor_when_it_was_given_back_explicitly() {
+async fn lock_lingers_neither_by_default_nor_after_an_explicit_release() {
     let scene = Scene::new();
     for _ in 0..3 {
         drop(scene.manager.try_acquire(KEY).await.unwrap());
@@ -127,7 +127,7 @@ async fn a_lock_is_not_kept_by_default_nor_when_it_was_given_back_explicitly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_wants_another_ttl_or_an_explicit_end_gives_the_lock_back_first() {
+async fn different_ttl_release_or_detach_ends_the_idle_lock() {
     let scene = Scene::idle().await;
     drop(scene.manager.try_acquire(request(KEY).ttl(TTL / 2).linger(Duration::ZERO)).await.unwrap());
     assert_eq!(scene.commands(), "SRSRSR");
@@ -140,7 +140,7 @@ async fn a_call_that_wants_another_ttl_or_an_explicit_end_gives_the_lock_back_fi
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_does_not_wait_never_finds_a_lock_that_is_being_given_back() {
+async fn try_acquire_succeeds_while_another_thread_releases_the_idle_lock() {
     let scene = Scene::idle().await;
     // Another thread has begun to release it, and has sent nothing yet.
     let ended: Vec<_> = scene.manager.local.shards.iter().filter_map(|shard| lock(shard).end_oldest()).collect();
@@ -153,7 +153,7 @@ async fn a_call_that_does_not_wait_never_finds_a_lock_that_is_being_given_back()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_releases_what_another_thread_has_only_begun_to_give_back() {
+async fn shutdown_completes_an_idle_release_begun_by_another_thread() {
     let scene = Scene::idle().await;
     let ended: Vec<_> = scene.manager.local.shards.iter().filter_map(|shard| lock(shard).end_oldest()).collect();
     assert!(scene.manager.shutdown().await);
@@ -163,7 +163,7 @@ async fn a_shutdown_releases_what_another_thread_has_only_begun_to_give_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_before_the_body_begins_is_told_when_it_does_and_once() {
+async fn asking_token_is_notified_once_when_the_body_begins() {
     let (node, by) = (HookedNode::new(Clock::tokio(), |_| Fate::Answered), [asking(1), asking(2)]);
     let shared = Arc::new(node.shared());
     let ours = Acquisition::of_key(&shared, &KEY.into(), TTL, shared.clock.now());
@@ -181,7 +181,7 @@ async fn who_asks_before_the_body_begins_is_told_when_it_does_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_calls_behind_one_that_asks_wait_on_when_that_one_is_told_of_a_body() {
+async fn calls_behind_an_asking_call_keep_waiting_after_its_busy_reply() {
     let scene = Scene::new();
     let holder = LockManager::new(Arc::new(LocalQueue::new(Arc::new(scene.node.shared()), None)));
     let held = holder.try_acquire(KEY).await.unwrap();
@@ -217,7 +217,7 @@ async fn the_calls_behind_one_that_asks_wait_on_when_that_one_is_told_of_a_body(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_others_want_is_given_back_at_once_if_it_is_idle() {
+async fn contended_lock_is_released_at_once_if_idle() {
     let scene = Scene::idle().await;
     let guard = scene.take(KEY).await;
     assert!(!scene.is_recalled(), "a call has it");
@@ -236,7 +236,7 @@ async fn a_lock_that_others_want_is_given_back_at_once_if_it_is_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_gives_back_what_is_idle_and_nothing_becomes_so_after_it() {
+async fn shutdown_releases_idle_locks_and_prevents_new_ones() {
     let scene = Scene::idle().await;
     scene.use_twice("order:8").await;
     let guard = scene.take(KEY).await;
@@ -247,7 +247,7 @@ async fn a_shutdown_gives_back_what_is_idle_and_nothing_becomes_so_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_handle_gives_back_what_is_idle_and_guards_do_not_keep_it() {
+async fn last_manager_handle_releases_idle_locks_despite_live_guards() {
     let Scene { manager, node, commands } = Scene::idle().await;
     let (held, other) = (manager.try_acquire(request("order:8")).await.unwrap(), manager.clone());
     drop(manager);
@@ -259,7 +259,7 @@ async fn the_last_handle_gives_back_what_is_idle_and_guards_do_not_keep_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_more_than_so_many_are_idle_and_the_oldest_of_a_part_goes_first() {
+async fn number_of_idle_locks_is_limited() {
     let scene = Scene::new();
     for key in 0..20 {
         scene.use_twice(&format!("order:{key}")).await;
@@ -273,7 +273,7 @@ async fn no_more_than_so_many_are_idle_and_the_oldest_of_a_part_goes_first() {
 /// Two calls at once for each of several keys, while other threads release idle locks, and other processes ask for
 /// them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_lock_is_of_one_call_at_a_time_whatever_other_threads_do_with_what_is_idle() {
+async fn lock_stays_exclusive_while_other_threads_end_idle_locks() {
     const KEYS: usize = 64;
     const CALLS: usize = 4000;
     let node = HookedNode::new(Clock::Boot, |_| Fate::Answered);

@@ -72,7 +72,7 @@ fn is_pending<F: Future + Unpin>(call: &mut F) -> bool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_for_another_call_outlasts_a_silence_as_that_one_does() {
+async fn gathered_readers_survive_a_temporary_node_outage() {
     let scene = Scene::new();
     scene.is_cut_off.store(true, Ordering::Relaxed);
     let calls = [scene.reading(Wait::Forever).await, scene.reading(Wait::Forever).await];
@@ -84,7 +84,7 @@ async fn whoever_waits_for_another_call_outlasts_a_silence_as_that_one_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_nobody_polls_holds_up_one_gathering_and_no_other() {
+async fn unpolled_reader_delays_only_one_gathering() {
     let scene = Scene::new();
     let writer = scene.writer().await;
     let mut unpolled = scene.read(Wait::Forever);
@@ -113,7 +113,7 @@ async fn a_call_that_nobody_polls_holds_up_one_gathering_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_of_a_wait_is_left_for_a_token_of_the_call() {
+async fn gathering_uses_at_most_half_of_the_wait_of_a_call() {
     let scene = Scene::new();
     let writer = scene.writer().await;
     let mut unpolled = scene.read(Wait::Forever);
@@ -130,7 +130,7 @@ async fn half_of_a_wait_is_left_for_a_token_of_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_joins_where_writers_would_not_be_heard() {
+async fn reader_does_not_join_if_writers_cannot_notify_it() {
     let scene = Scene::new();
     let first = scene.read(Wait::Forever).await.unwrap();
     assert!(scene.manager.shared().is_listening(), "the next one may come at once");
@@ -144,7 +144,7 @@ async fn nobody_joins_where_writers_would_not_be_heard() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_share_that_was_not_taken_in_time_is_asked_for_anew() {
+async fn expired_reader_share_is_acquired_again() {
     let scene = Scene::new();
     let writer = scene.writer().await;
     let first = scene.reading(Wait::Forever).await;
@@ -161,7 +161,7 @@ async fn a_share_that_was_not_taken_in_time_is_asked_for_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_writer_that_has_become_a_reader_keeps_none_from_joining_others() {
+async fn downgraded_writer_does_not_prevent_readers_from_joining() {
     let scene = Scene::new();
     let lowered = scene.writer().await;
     lowered.downgrade();

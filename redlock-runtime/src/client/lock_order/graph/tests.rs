@@ -25,7 +25,7 @@ fn contradicted(orders: &[&str]) -> Vec<Option<Vec<u32>>> {
 }
 
 #[test]
-fn what_contradicts_what() {
+fn contradicting_lock_orders_are_found() {
     // Orders of acquisition, one after the other, and the numbers of the steps that contradict the last one.
     let table: [(&[&str], Option<&[u32]>); 18] = [
         (&["a b"], None),
@@ -57,14 +57,14 @@ fn what_contradicts_what() {
 }
 
 #[test]
-fn it_is_reported_once() {
+fn contradicting_lock_order_is_reported_once() {
     let reports = |orders: &[&str]| contradicted(orders).into_iter().flatten().count();
     assert_eq!(reports(&["a b", "b a", "b a", "a b", "b a"]), 1);
     assert_eq!(reports(&["a:1 a:2", "a:2 a:1", "a:1 a:2", "a:2 a:1"]), 1);
 }
 
 #[test]
-fn who_is_refused_is_refused_again() {
+fn contradicting_call_is_refused_every_time() {
     let mut graph = Graph::default();
     let mut add = |held: &str, asked: &str| {
         let mut look = |is_noted| graph.look(&lock(held), &lock(asked), (step(1), Gates::new()), is_noted).is_some();
@@ -79,14 +79,14 @@ fn who_is_refused_is_refused_again() {
 }
 
 #[test]
-fn templates_are_one_kind_whatever_their_placeholders_are_called() {
+fn template_kind_ignores_placeholder_names() {
     let kinds = ["order:{id}", "order:{order.id}", "order:{}"].map(Kind::of_template);
     assert!(kinds.iter().all(|kind| *kind == Kind::Template("order:{}".into())), "{kinds:?}");
     assert_ne!(Kind::of_template("order:{id}"), Kind::of_template("order:{id}:{line}"));
 }
 
 #[test]
-fn calls_written_by_hand_are_told_apart_up_to_a_number() {
+fn call_sites_are_distinguished_up_to_a_limit() {
     let mut graph = Graph { calls: MOST_CALLS - 1, ..Graph::default() };
     let calls = [Location::caller(), Location::caller()].map(Kind::Call);
     assert!(graph.number(&calls[0]).is_some());

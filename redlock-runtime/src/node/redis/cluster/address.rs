@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_as_servers_write_them() {
+    fn member_addresses_are_parsed_in_server_notation() {
         let table = [
             ("10.0.0.1:6379", Some("10.0.0.1:6379")),
             ("redis-1.example:7000", Some("redis-1.example:7000")),

@@ -168,7 +168,7 @@ impl Members {
     }
 
     /// Requests a new map. `knows` has a slot that another member had before.
-    pub(super) fn want_map(&self, knows: Option<MemberAddress>) {
+    pub(super) fn request_map(&self, knows: Option<MemberAddress>) {
         if knows.is_some() {
             *self.best_informed.lock().unwrap_or_else(PoisonError::into_inner) = knows;
         }
@@ -182,7 +182,7 @@ impl Members {
     /// [`NodeError::SameServer`] if another node is this cluster.
     pub(super) fn learn(&self, view: View, is_regular: bool, lost: &BTreeSet<MemberAddress>) -> Result<(), NodeError> {
         let (View { map, is_well, epoch }, servers, label) = (view, &self.environment.servers, self.seeds.label());
-        servers.is_cluster(label, map.ids())?;
+        servers.register_cluster(label, map.ids())?;
         // A replica that is promoted later may lack some of its master's data.
         map.replicas().iter().for_each(|at| servers.is_replica(&at.to_string(), label, Identity::unknown()));
         let crowded_out = self.make_room(&map);
@@ -192,7 +192,7 @@ impl Members {
         if routes.is_some() {
             self.settled.disturb();
         }
-        let mut gone = if is_regular { self.let_go(&map) } else { Vec::new() };
+        let mut gone = if is_regular { self.remove_unused_members(&map) } else { Vec::new() };
         gone.extend(crowded_out);
         self.end_renamed(&map);
         self.change(|state| {
@@ -214,7 +214,7 @@ impl Members {
     fn end_renamed(&self, map: &SlotMap) {
         for at in map.masters() {
             let live = self.read_member(at).and_then(|member| member.connections.live().ok());
-            let is_renamed = |live: &Arc<LiveConnection>| !live.channels().are_of(map.id_of(at));
+            let is_renamed = |live: &Arc<LiveConnection>| !live.channels().may_belong_to(map.id_of(at));
             if let Some(live) = live.filter(is_renamed) {
                 live.end(NodeError::Disconnected);
             }
@@ -228,12 +228,12 @@ impl Members {
         let masters: Box<[_]> = map.masters().into_iter().map(|at| (at.clone(), self.known(at, Origin::Map))).collect();
         before.next(masters, map.owners(), |at| match at.filter(|at| !lost.contains(at)) {
             Some(at) => self.read_member(at)?.abstains_for().map(|left| now.after(left)),
-            None => self.environment.servers.leases_of_the_lost_end(),
+            None => self.environment.servers.lost_leases_end(),
         })
     }
 
     /// Removes members that are missing in `map` and unused since the last call.
-    fn let_go(&self, map: &SlotMap) -> Vec<Member> {
+    fn remove_unused_members(&self, map: &SlotMap) -> Vec<Member> {
         let (masters, mut gone) = (map.masters(), Vec::new());
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.known.retain(|at, known| {
@@ -246,7 +246,7 @@ impl Members {
         let known = state.known.keys().chain(masters).chain(map.replicas()).map(ToString::to_string);
         let there: BTreeSet<_> = known.collect();
         drop(state);
-        self.environment.servers.parts_are(self.seeds.label(), |address| there.contains(address));
+        self.environment.servers.retain_parts(self.seeds.label(), |address| there.contains(address));
         gone
     }
 

@@ -65,7 +65,7 @@ impl ClusterNode {
     ) -> Arc<Self> {
         let changed = Arc::clone(&environment.changed);
         let members = Members::new(seeds, environment, Arc::clone(thread), host, Router::of);
-        let refresh = thread.handle().spawn(refresh::keep_fresh(Arc::clone(&members))).abort_handle();
+        let refresh = thread.handle().spawn(refresh::run_map_refresh(Arc::clone(&members))).abort_handle();
         Arc::new(Self { members, thread: Arc::clone(thread), changed, refresh, time_due: DueTime::default() })
     }
 
@@ -101,7 +101,7 @@ impl Node for ClusterNode {
         match member.connections.live() {
             Ok(live) => live.send_to(command, recipient, place.abstains_until),
             Err(error) => {
-                self.members.want_map(None);
+                self.members.request_map(None);
                 recipient.answer(Err(error));
             }
         }
@@ -132,7 +132,7 @@ impl Node for ClusterNode {
         of_members.max(self.members.left_until(routes.abstains_until()))
     }
 
-    fn up_for<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
+    fn wait_until_up<'a>(&'a self, key: &'a LockKey) -> BoxFuture<'a, ()> {
         Box::pin(wait_until(&self.changed, || self.status_of(key) == Status::Up))
     }
 
@@ -151,8 +151,8 @@ impl Node for ClusterNode {
         self.member_of(key).is_some_and(|member| member.is_listening_for(key))
     }
 
-    fn tell_busy(&self, subject: &Subject) -> bool {
-        self.member_of(&subject.key).is_some_and(|member| member.tell_busy(subject))
+    fn notify_body_running(&self, subject: &Subject) -> bool {
+        self.member_of(&subject.key).is_some_and(|member| member.notify_body_running(subject))
     }
 
     fn time(&self) -> BoxFuture<'_, Result<Duration, NodeError>> {
@@ -173,15 +173,15 @@ impl Node for ClusterNode {
         }
     }
 
-    fn tell_stopped(&self, subject: &Subject) {
+    fn notify_stopped(&self, subject: &Subject) {
         if let Some(member) = self.member_of(&subject.key) {
-            member.tell_stopped(subject);
+            member.notify_stopped(subject);
         }
     }
 
-    fn tell_freed(&self, subject: &Subject) {
+    fn notify_freed(&self, subject: &Subject) {
         if let Some(member) = self.member_of(&subject.key) {
-            member.tell_freed(subject);
+            member.notify_freed(subject);
         }
     }
 

@@ -61,7 +61,7 @@ pub(in crate::node::redis) const MOST: u8 = 5;
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Returns the reply of a waiter in the queue whose lock will soon be free.
-fn ask_later() -> Reply {
+fn retry_soon_reply() -> Reply {
     Reply::Queued { left: Some(ASK_AGAIN.mul_f64(1.0 + 4.0 * fastrand::f64())), rank: 0 }
 }
 
@@ -85,10 +85,10 @@ pub(in crate::node::redis) trait Redirect: Send + Sync {
     fn leave_queue(&self, question: Question, reply: Reply);
 
     /// Records that a command was executed that another member had redirected here.
-    fn executed_elsewhere(&self);
+    fn on_redirected_execution(&self);
 
     /// Requests a new map: the member refused a command for a reason that is specific to it, and may no longer have the slot.
-    fn want_map(&self);
+    fn request_map(&self);
 
     /// Returns the host of the member.
     fn host(&self) -> &str;
@@ -108,17 +108,17 @@ pub(in crate::node::redis) fn redirection(error: &RedisError, answered: &str) ->
 
 /// Returns `true` if a command may be forwarded once more.
 pub(in crate::node::redis) fn may_be_redirected(question: &Question) -> bool {
-    question.redirects < MOST && is_wanted_still(question)
+    question.redirects < MOST && is_still_wanted(question)
 }
 
 /// Returns `true` if a command must be executed although another member has refused it before. This is always so for the last command about
 /// a token, and for any other one while a caller waits for the reply.
-pub(in crate::node::redis) fn is_wanted_still(question: &Question) -> bool {
+pub(in crate::node::redis) fn is_still_wanted(question: &Question) -> bool {
     matches!(question.command.verb, Verb::Release { .. } | Verb::Keep { .. }) || !question.recipient.is_gone()
 }
 
 /// Converts a command to a form that does not need all keys at one member. Returns `false` if there is none.
-pub(in crate::node::redis) fn make_alone(question: &mut Question) -> bool {
+pub(in crate::node::redis) fn try_set_alone_form(question: &mut Question) -> bool {
     let proposes = question.command.fence.is_some_and(|ballot| ballot.drawn_at().is_some());
     if question.form != Form::Whole || proposes || !question.command.subject.is_plain() {
         // A number can be drawn only at the register, and a lock can be shared only at its queue.
@@ -131,7 +131,7 @@ pub(in crate::node::redis) fn make_alone(question: &mut Question) -> bool {
 }
 
 /// Converts a command back to the form with all its keys: at the member with the whole slot, a release can hand the lock over.
-pub(in crate::node::redis) fn make_whole(question: &mut Question) {
+pub(in crate::node::redis) fn set_whole_form(question: &mut Question) {
     if question.form == Form::Alone {
         question.form = Form::Whole;
     }
@@ -140,7 +140,7 @@ pub(in crate::node::redis) fn make_whole(question: &mut Question) {
 /// Returns the reply to a command that needs all of its keys at one member. A waiter continues to wait.
 pub(in crate::node::redis) fn unanswerable(question: &Question, error: &NodeError) -> Answer {
     match question.command.verb {
-        Verb::Acquire { .. } => Ok(ask_later()),
+        Verb::Acquire { .. } => Ok(retry_soon_reply()),
         _ => Err(not_executed(error, question.redirects)),
     }
 }
@@ -177,17 +177,17 @@ pub(in crate::node::redis) fn next(question: &Question, answer: Answer) -> Next 
     match (question.command.verb, answer) {
         (Verb::Release { .. }, Ok(reply)) => Next::LeaveQueue(reply),
         // The command has notified the holder that it waits, and could not join the queue.
-        (Verb::Acquire { .. }, Ok(Reply::Queued { .. })) => Next::Answer(Ok(ask_later())),
+        (Verb::Acquire { .. }, Ok(Reply::Queued { .. })) => Next::Answer(Ok(retry_soon_reply())),
         // The command tried to join the queue of a lock of another program, and found that lock in place of the queue.
         (Verb::Acquire { .. }, Err(NodeError::Refused(error))) if error.contains("WRONGTYPE") => {
-            Next::Answer(Ok(ask_later()))
+            Next::Answer(Ok(retry_soon_reply()))
         }
         (_, answer) => Next::Answer(answer),
     }
 }
 
 /// Returns `true` if a member refuses to serve at all: it is cut off from the others, or follows one of them.
-pub(in crate::node::redis) fn is_out_of_office(error: &NodeError) -> bool {
+pub(in crate::node::redis) fn is_refusal_to_serve(error: &NodeError) -> bool {
     let answers = ["CLUSTERDOWN ", "READONLY ", "MASTERDOWN "];
     matches!(error, NodeError::Refused(answer) if answers.iter().any(|start| answer.contains(start)))
 }

@@ -50,7 +50,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const NO_CLUSTER: &str = "is not a member of a cluster: write redis:// instead of redis+cluster://";
 
 /// Runs until it is aborted, on the library's thread.
-pub(super) async fn keep_fresh(members: Arc<Members>) {
+pub(super) async fn run_map_refresh(members: Arc<Members>) {
     let (mut backoff, mut log_throttle) = (Backoff::new(), LogThrottle::default());
     let mut last_regular = Instant::now();
     loop {
@@ -72,7 +72,7 @@ pub(super) async fn keep_fresh(members: Arc<Members>) {
             }
             members.failed(error);
         }
-        if members.are_well() {
+        if members.is_healthy() {
             backoff.connected();
             sleep(LEAST_PAUSE).await;
             // Both outcomes are a reason to query.
@@ -86,7 +86,7 @@ pub(super) async fn keep_fresh(members: Arc<Members>) {
 /// Returns when a caller requests a map, or the connection to a member is lost.
 async fn wanted(members: &Members) {
     let mut wanted = pin!(members.wanted.notified());
-    let mut lost = pin!(wait_until(members.changed(), || !members.are_well()));
+    let mut lost = pin!(wait_until(members.changed(), || !members.is_healthy()));
     poll_fn(|cx| if wanted.as_mut().poll(cx).is_ready() { Poll::Ready(()) } else { lost.as_mut().poll(cx) }).await;
 }
 
@@ -103,7 +103,7 @@ async fn ask(members: &Members) -> Result<View, NodeError> {
     let (epoch, informants) = (members.epoch(), members.informants());
     let (mut views, mut last) = (Vec::new(), NodeError::Disconnected);
     for member in &informants {
-        match ask_member(member).await {
+        match query_member(member).await {
             Ok(view) if view.is_newest(epoch) => return Ok(view),
             Ok(view) => views.push(view),
             Err(error) => last = error,
@@ -116,7 +116,7 @@ async fn ask(members: &Members) -> Result<View, NodeError> {
     let (mut views, mut asked) = (Vec::new(), 0);
     for endpoint in members.seeds.iter().chain(&known) {
         asked += 1;
-        match ask_seed(endpoint, &members.progress).await {
+        match query_seed(endpoint, &members.progress).await {
             Ok(view) if view.is_newest(epoch) => return Ok(view),
             Ok(view) => views.push(view),
             Err(error) => last = error,
@@ -126,7 +126,7 @@ async fn ask(members: &Members) -> Result<View, NodeError> {
 }
 
 /// Queries a member over its existing connection.
-async fn ask_member(member: &RedisNode) -> Result<View, NodeError> {
+async fn query_member(member: &RedisNode) -> Result<View, NodeError> {
     let live = member.connections.live()?;
     let [slots, info] = View::QUESTIONS.map(|question| live.probe(&question));
     let answers = timeout(PATIENCE, async { (slots.await, info.await) }).await;
@@ -135,12 +135,12 @@ async fn ask_member(member: &RedisNode) -> Result<View, NodeError> {
 }
 
 /// Queries a seed over a new connection: a seed need not be a master, and may have another address in the cluster.
-async fn ask_seed(endpoint: &Endpoint, progress: &Progress) -> Result<View, NodeError> {
-    let asked = progress.limited(endpoint.connect_timeout(), ask_anew(endpoint, progress)).await;
+async fn query_seed(endpoint: &Endpoint, progress: &Progress) -> Result<View, NodeError> {
+    let asked = progress.limited(endpoint.connect_timeout(), query_over_new_connection(endpoint, progress)).await;
     asked.map_err(|error| endpoint.passing(endpoint.told(error, &progress.at())))
 }
 
-async fn ask_anew(endpoint: &Endpoint, progress: &Progress) -> Result<View, NodeError> {
+async fn query_over_new_connection(endpoint: &Endpoint, progress: &Progress) -> Result<View, NodeError> {
     let mut connection = connect_plainly(endpoint, progress).await?;
     progress.goes_on(Step::Preparation);
     endpoint.logged_in();

@@ -3,7 +3,7 @@
 use super::address::MemberAddress;
 use super::members::{Member, Members};
 use super::redirection::{
-    Redirect, Redirection, make_alone, make_whole, may_be_redirected, not_executed, unanswerable,
+    Redirect, Redirection, may_be_redirected, not_executed, set_whole_form, try_set_alone_form, unanswerable,
 };
 use crate::error::NodeError;
 use crate::lock::slot::slot_of;
@@ -41,8 +41,8 @@ impl Router {
         let member = match redirection {
             Redirection::Moved(to) => {
                 let member = members.member(&to);
-                members.want_map(Some(to));
-                make_whole(question);
+                members.request_map(Some(to));
+                set_whole_form(question);
                 member
             }
             // The number of a fenced lock would begin a new register there, while the real one may still be here.
@@ -53,7 +53,7 @@ impl Router {
             }
             Redirection::TryAgain => {
                 let has_the_slot = asked_by.as_deref().unwrap_or(&self.at);
-                if !make_alone(question) {
+                if !try_set_alone_form(question) {
                     return Err(unanswerable(question, error));
                 }
                 members.member(has_the_slot)
@@ -91,15 +91,15 @@ impl Redirect for Router {
         }
     }
 
-    fn executed_elsewhere(&self) {
+    fn on_redirected_execution(&self) {
         if let Some(members) = self.members.upgrade() {
             members.settled.disturb();
         }
     }
 
-    fn want_map(&self) {
+    fn request_map(&self) {
         if let Some(members) = self.members.upgrade() {
-            members.want_map(None);
+            members.request_map(None);
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
     use crate::time::token_clock::TokenTime;
 
     #[test]
-    fn only_a_number_behind_a_plain_set_stays_where_it_is() {
+    fn only_a_fenced_plain_set_of_one_key_is_not_redirected_by_ask() {
         let (set, extend) = (Verb::SetNx { ttl: CLAIM }, Verb::Extend { ttl: CLAIM });
         let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
         let table = [

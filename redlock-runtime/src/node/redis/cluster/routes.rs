@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_has_another_version_when_another_member_serves_it() {
+    fn slot_version_changes_with_its_member() {
         let next = |routes, of_first| next(routes, &[(1, of_first), (2, 16384 - of_first)], |_| None);
         let nowhere = Routes::nowhere();
         assert_eq!((nowhere.member(0), nowhere.since(0)), (None, 0));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_member_at_another_place_is_the_same() {
+    fn slot_version_is_kept_if_its_member_changes_position() {
         let routes = next(&Routes::nowhere(), &[(2, 100), (3, 100)], |_| None);
         let more = next(&routes, &[(2, 50), (1, 50), (3, 100)], |_| seconds(30));
         assert_eq!([0, 50, 100].map(|slot| more.since(slot)), [1, 2, 1]);
@@ -190,7 +190,7 @@ mod tests {
 
     /// The first member is lost at 5 s, and leases of it may last until 35 s; all others are there.
     #[test]
-    fn a_slot_abstains_wherever_it_goes_after_a_member_that_was_lost() {
+    fn slot_of_a_lost_member_abstains_wherever_it_moves() {
         let of_lost = |until| move |port| seconds(until).filter(|_| port == Some(1));
         let nowhere = Routes::nowhere();
         let first = next(&nowhere, &[(1, 100), (2, 100)], of_lost(30));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_nobody_has_had_abstains_for_whoever_gets_it() {
+    fn unassigned_slot_abstains_at_its_next_member() {
         let lost = |port: Option<u16>| seconds(if port.is_none() { 40 } else { 35 });
         let first = next(&Routes::nowhere(), &[(1, 100), (2, 100)], lost);
         let gap = next(&first, &[(1, 100)], lost);

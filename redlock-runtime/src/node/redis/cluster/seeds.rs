@@ -17,7 +17,7 @@ pub(crate) struct Seeds {
 
 impl Seeds {
     /// Returns `true` if `node` has the URL of a cluster, such as `redis+cluster://host`.
-    pub(crate) fn are_in(node: &NodeConfig) -> bool {
+    pub(crate) fn has_cluster_url(node: &NodeConfig) -> bool {
         is_of_kind(&node.url, Kind::Cluster)
     }
 
@@ -27,7 +27,7 @@ impl Seeds {
     /// [`LockError::Configuration`] saying which node's URL is wrong, and what to write. `position` counts from 1.
     pub(crate) fn new(node: &NodeConfig, position: usize) -> Result<Self, LockError> {
         let url = parse(node, position)?;
-        let first = Endpoint::of_url(node, &url, position)?;
+        let first = Endpoint::from_parsed_url(node, &url, position)?;
         let others = url.others.iter().map(|at| first.elsewhere(&at.host, at.port)).collect();
         Ok(Self { first, others })
     }
@@ -81,7 +81,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn urls_of_clusters() {
+    fn cluster_urls_are_parsed() {
         let table: [(&str, &[&str]); 6] = [
             ("redis+cluster://h1?connect_timeout_ms=500&seed=h2%3A7001&password_file=/p%3Fw", &["h1:6379", "h2:7001"]),
             ("redis+cluster://h1", &["h1:6379"]),
@@ -94,19 +94,21 @@ mod tests {
             ("redis+cluster://h1?seed=h2", &["h1:6379", "h2:6379"]),
         ];
         for (url, expected) in table {
-            assert!(Seeds::are_in(&url.into()), "{url}");
+            assert!(Seeds::has_cluster_url(&url.into()), "{url}");
             let seeds = Seeds::new(&url.into(), 1).expect(url);
             assert_eq!(seeds.iter().map(Endpoint::label).collect::<Vec<_>>(), expected, "{url}");
             let (timeout, is_tls) = (seeds.first.connect_timeout(), url.starts_with("rediss"));
             assert!(seeds.iter().all(|seed| (seed.connect_timeout(), seed.is_tls()) == (timeout, is_tls)), "{url}");
         }
-        assert!(!Seeds::are_in(&"redis://h1".into()) && !Seeds::are_in(&"redis://:+cluster@h1".into()));
+        assert!(
+            !Seeds::has_cluster_url(&"redis://h1".into()) && !Seeds::has_cluster_url(&"redis://:+cluster@h1".into())
+        );
         let named = |url: &str| Seeds::new(&url.into(), 1).unwrap().name();
         assert_eq!(named("redis+cluster://h1?seed=h2"), named("redis+cluster://h2?seed=h1"));
     }
 
     #[tokio::test]
-    async fn all_members_log_in_as_the_url_says() {
+    async fn all_cluster_members_log_in_with_the_url_credentials() {
         for url in ["redis+cluster://u:p%3Fw@h1?seed=h2", "redis+cluster://u:p%3Fw@h1:7000/0?seed=h2&seed=h3:1"] {
             let seeds = Seeds::new(&url.into(), 1).unwrap().of_host(&Handle::current());
             let member = seeds.member(&MemberAddress::new("h4", 7000, ""));
@@ -119,7 +121,7 @@ mod tests {
 
     /// All connections of a cluster are made at the same time.
     #[tokio::test]
-    async fn the_program_is_asked_once_for_all_members_that_log_in_at_the_same_time() {
+    async fn concurrent_logins_of_cluster_members_share_one_credentials_call() {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
         let node = NodeConfig::new("redis+cluster://u@h1?seed=h2").credentials(move || {
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_urls_are_explained_without_their_secrets() {
+    fn invalid_url_errors_do_not_contain_secrets() {
         let table = [
             ("redis+cluster://:hunter2@h1/3", "a cluster has only number 0: leave it out"),
             ("redis+cluster://:hunter2@h1?seed=", "seed=host:port"),

@@ -51,7 +51,7 @@ mod tests {
     use tokio::time::advance;
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_is_proven_for_as_long_as_a_claim_lasts() {
+    async fn claims_are_not_proven_until_a_claim_length_after_a_slot_move() {
         let settled = Settled::new(Clock::tokio());
         assert!(settled.is_settled(), "no slot has moved");
         for _ in 0..2 {

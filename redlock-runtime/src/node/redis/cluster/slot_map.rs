@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn members_and_their_slots() {
+    fn slot_map_lists_members_and_their_slots() {
         let answer = Value::Array(vec![
             entry(0, 5460, vec![member(bulk("h"), 1, "a"), member(bulk("h"), 4, "d")]),
             entry(5461, 5461, vec![member(bulk(""), 2, "b")]),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_in_which_a_member_tells_things_is_no_difference() {
+    fn slot_map_does_not_depend_on_the_order_of_the_reply() {
         let [a, b, c] = [("a", 1), ("b", 2), ("c", 3)].map(|(id, port)| member(bulk("h"), port, id));
         let maps = [
             vec![entry(0, 1, vec![a.clone(), b.clone(), c.clone()]), entry(2, 3, vec![c.clone()])],
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_lost_slots() {
+    fn members_that_lost_slots_are_listed() {
         type Shards = &'static [(i64, i64, i64)];
         let map = |shards: Shards| {
             let entries = shards.iter().map(|(from, to, port)| entry(*from, *to, vec![member(bulk("h"), *port, "")]));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_map() {
+    fn malformed_slot_map_is_rejected() {
         let wrong = [
             Value::Okay,
             Value::Array(vec![Value::Int(1)]),

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_members_say() {
+    fn cluster_member_replies_are_parsed() {
         let slots = Value::Array(Vec::new());
         let table = [
             ("cluster_state:ok\r\ncluster_slots_assigned:16384\r\ncluster_current_epoch:7\r\n", (true, 7)),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_well_and_knows_the_newest_epoch_is_believed_at_once() {
+    fn healthy_member_with_the_newest_epoch_is_trusted_at_once() {
         let table = [(true, 7, true), (true, 8, true), (true, 6, false), (false, 8, false)];
         for (is_well, epoch, expected) in table {
             assert_eq!(view(is_well, epoch).is_newest(7), expected, "{is_well} {epoch}");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_cut_off_is_believed_when_there_is_nobody_better() {
+    fn isolated_member_is_trusted_if_no_better_view_exists() {
         type Said = (bool, u64);
         let table: [(_, &[Said], _, Option<Said>); 6] = [
             ("nobody answers", &[], 3, None),

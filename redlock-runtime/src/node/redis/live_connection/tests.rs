@@ -14,7 +14,7 @@ use std::task::{Context, Waker};
 
 /// Returns a connection to a member.
 pub(in crate::node::redis) fn live() -> LiveConnection {
-    let environment = Environment::of_lone_node(ManagerId::numbered(7), Clock::Boot);
+    let environment = Environment::for_single_node(ManagerId::numbered(7), Clock::Boot);
     let server = Arc::new(ServerFacts::new("member", Arc::clone(&environment.servers)));
     let Ok(scripts) = Scripts::loaded(Channels::of_server(""), || Ok::<_, Infallible>("digest".to_owned()));
     LiveConnection::new(scripts, true, Abstention::default(), server, environment)
@@ -30,10 +30,10 @@ fn sent(live: &LiveConnection, is_fenced: bool) -> Vec<ReplyKind> {
 }
 
 #[test]
-fn with_a_ballot_the_server_is_asked_for_its_time_when_that_is_due() {
+fn server_time_is_requested_with_a_ballot_when_due() {
     let live = live();
     let ballots = &live.environment.servers.ballots;
-    live.server.told_first(live.now(), Duration::from_secs(7), live.now());
+    live.server.record_handshake_time(live.now(), Duration::from_secs(7), live.now());
     ballots.believe(Believed::Ours);
     assert!(
         matches!(sent(&live, false)[..], [ReplyKind::Question(_)]),

@@ -2,8 +2,8 @@
 //!
 //! For each new connection, the Sentinels are queried for the master ([`sentinels`]). The configuration that more than half of them report
 //! is used ([`view`]): a Sentinel that is cut off from the others still names the old master, and a malicious one could name any address.
-//! While a connection is open, messages of the Sentinels announce a new master ([`watch`](mod@watch)). The connection to the old master then ends,
-//! even if it is intact.
+//! While a connection is open, messages of the Sentinels announce a new master ([`watch`](mod@watch)). The connection to the old master
+//! then ends, even if it is intact.
 
 mod sentinels;
 mod url;

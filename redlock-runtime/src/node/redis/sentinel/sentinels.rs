@@ -83,7 +83,7 @@ impl Sentinels {
     }
 
     /// Requests a look-up of the master.
-    pub(super) fn want_look(&self) {
+    pub(super) fn request_master_lookup(&self) {
         self.0.wanted.notify_one();
     }
 
@@ -102,7 +102,7 @@ impl Sentinels {
         for address in addresses.clone() {
             let inner = Arc::clone(&self.0);
             asked.spawn(async move {
-                let view = inner.ask_one(&inner.at(&address)).await;
+                let view = inner.query_sentinel(&inner.at(&address)).await;
                 (address, view)
             });
         }
@@ -143,7 +143,7 @@ impl Locate for Sentinels {
 
     fn connected(&self) {
         // They may have named another master while the connection was made.
-        self.want_look();
+        self.request_master_lookup();
     }
 }
 
@@ -180,7 +180,7 @@ impl Inner {
         }
     }
 
-    async fn ask_one(&self, sentinel: &Endpoint) -> Result<View, NodeError> {
+    async fn query_sentinel(&self, sentinel: &Endpoint) -> Result<View, NodeError> {
         let progress = Progress::default();
         // Earlier than the limit for all of them, so that its error is seen.
         let limit = self.limit().mul_f64(0.9);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn sentinel_that_lists_others_gives_itself_no_majority() {
+    fn sentinel_cannot_gain_a_majority_by_listing_others() {
         let several = sentinels(&["s1", "s2", "s3"]);
         let forged: &[&str] = &["f1", "f2", "f3", "f4"];
         let said: [(_, _, _, &[&str]); 3] =
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn last_master_counts_while_one_sentinel_still_names_it() {
+    fn last_known_master_is_used_while_one_sentinel_names_it() {
         let several = sentinels(&["s1", "s2", "s3"]);
         assert_eq!(learn(&several, &[("s1", 4, "now", &[])]), (None, 3), "it has not counted yet");
         assert_eq!(learn(&several, &[("s1", 4, "now", &[]), ("s3", 4, "now", &[])]), (Some("now".into()), 3));

@@ -24,7 +24,7 @@ pub(crate) fn endpoint(node: &NodeConfig, position: usize) -> Result<(Endpoint, 
     let label = format!("{}@{first}", url.service);
     let named = [first].into_iter().chain(url.others).collect();
     let sentinels = Sentinels::new(&url.service, master.as_sentinel(), named);
-    Ok((master.located_by(Arc::new(sentinels.clone()), label), sentinels))
+    Ok((master.with_locator(Arc::new(sentinels.clone()), label), sentinels))
 }
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn urls_of_watched_masters() {
+    async fn sentinel_urls_are_parsed() {
         let table: [(&str, &str, &[&str], i64); 4] = [
             ("redis+sentinel://s1/orders", "orders@s1:26379", &["s1:26379"], 0),
             (
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sentinels_have_a_login_of_their_own() {
+    async fn sentinels_use_separate_credentials() {
         let node = NodeConfig::new("redis+sentinel://u:pw@s1/orders")
             .sentinel_credentials(crate::Credentials::new("watcher", "secret"));
         let (endpoint, sentinels) = endpoint(&node, 1).unwrap();
@@ -81,13 +81,13 @@ mod tests {
 
     #[cfg(any(feature = "tls-aws-lc-rs", feature = "tls-ring"))]
     #[test]
-    fn tls_is_for_both() {
+    fn tls_applies_to_sentinels_and_master() {
         let (endpoint, sentinels) = read("rediss+sentinel://s1/orders").unwrap();
         assert!(endpoint.is_tls() && sentinels.first().is_tls());
     }
 
     #[test]
-    fn wrong_urls_are_explained_without_their_secrets() {
+    fn invalid_url_errors_do_not_contain_secrets() {
         let table = [
             ("redis+sentinel://:hunter2@s1", "redis+sentinel://host:26379/name"),
             ("redis+sentinel://:hunter2@s1/", "redis+sentinel://host:26379/name"),

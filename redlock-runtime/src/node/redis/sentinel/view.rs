@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentinel_names_the_master_and_the_others() {
+    fn sentinel_reply_names_the_master_and_other_sentinels() {
         let answers = || {
             vec![
                 texts(&["10.0.0.1", "6379"]),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_for_good_is_explained() {
+    fn permanent_sentinel_errors_are_explained() {
         let refusal = |text: &'static str| {
             let error: RedisError = (ErrorKind::Server(redis::ServerErrorKind::ResponseError), text).into();
             ServerError::try_from(error).map_or(Value::Nil, Value::ServerError)
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn sentinel_makes_a_bounded_number_of_others_known() {
+    fn sentinel_reply_adds_a_bounded_number_of_sentinels() {
         let other = |port: u16| texts(&["ip", "10.0.0.8", "port", &port.to_string()]);
         let answers = vec![texts(&["10.0.0.1", "6379"]), texts(&[]), Value::Array((1..=10_000).map(other).collect())];
         assert_eq!(View::parse(answers, "orders", "h").unwrap().sentinels.len(), MOST_LISTED);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_is_not_left_for_an_older_configuration() {
+    fn connection_is_not_replaced_for_an_older_sentinel_epoch() {
         let [before, now] = [view(3, "before:1", 90), view(4, "now:1", 3)].map(|view| view.located());
         assert!(before.is_replaced_by(&now) && !now.is_replaced_by(&before));
         assert!(

@@ -106,10 +106,10 @@ async fn listen(address: MemberAddress, sentinels: Sentinels, connections: Arc<C
             Ok(subscription) => {
                 backoff.connected();
                 // Earlier messages are not repeated.
-                sentinels.want_look();
+                sentinels.request_master_lookup();
                 let look = |message: &Msg| {
                     if concerns(message.get_payload_bytes(), sentinels.service()) {
-                        sentinels.want_look();
+                        sentinels.request_master_lookup();
                     }
                 };
                 subscription.receive((&endpoint, &mut checks), pending(), look).await;
@@ -135,7 +135,7 @@ mod tests {
     use super::concerns;
 
     #[test]
-    fn messages_about_other_masters_do_not_matter() {
+    fn messages_about_other_masters_are_ignored() {
         let table = [
             ("orders 10.0.0.1 6379 10.0.0.2 6379", true),
             ("orders2 10.0.0.1 6379 10.0.0.2 6379", false),

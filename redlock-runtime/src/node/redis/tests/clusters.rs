@@ -27,7 +27,7 @@ impl Peer {
     async fn start(cluster: &Cluster) -> Self {
         let (sender, wakeups) = mpsc::unbounded_channel();
         let deliver: Deliver = Arc::new(move |wakeup| drop(sender.send(wakeup)));
-        let environment = Environment { deliver, ..Environment::of_lone_node(ManagerId::random(), Clock::Boot) };
+        let environment = Environment { deliver, ..Environment::for_single_node(ManagerId::random(), Clock::Boot) };
         let seeds = Seeds::new(&cluster.url().into(), 1).unwrap();
         let thread = BackgroundThread::shared().unwrap();
         let node = ClusterNode::start(seeds, environment.clone(), &thread, Some(Handle::current()));
@@ -60,7 +60,7 @@ impl Peer {
 }
 
 #[tokio::test]
-async fn a_wake_up_comes_once_and_proves_the_claim_although_there_are_other_masters() {
+async fn wakeup_in_a_cluster_arrives_once_and_proves_the_claim() {
     let cluster = Cluster::start(3, 0).await;
     let (mut holder, mut waiter) = (Peer::start(&cluster).await, Peer::start(&cluster).await);
     let keys = [cluster.key_on(0, "order").await, cluster.key_on(1, "order").await, cluster.key_on(2, "order").await];
@@ -91,7 +91,7 @@ async fn a_wake_up_comes_once_and_proves_the_claim_although_there_are_other_mast
 
 /// The claim may be over at the member that the token has contacted in the meantime.
 #[tokio::test]
-async fn a_claim_proves_nothing_soon_after_a_redirection() {
+async fn claim_is_not_proven_soon_after_a_redirection() {
     let cluster = Cluster::start(2, 0).await;
     let (holder, mut waiter) = (Peer::start(&cluster).await, Peer::start(&cluster).await);
     let keys = [cluster.key_on(0, "order").await, cluster.key_on(1, "order").await];
@@ -122,7 +122,7 @@ async fn a_claim_proves_nothing_soon_after_a_redirection() {
 }
 
 #[tokio::test]
-async fn the_connection_of_a_key_has_another_number_when_its_slot_has_moved() {
+async fn moved_slot_changes_the_connection_epoch_of_its_keys() {
     let cluster = Cluster::start(3, 0).await;
     let peer = Peer::start(&cluster).await;
     let [moves, stays] = [cluster.key_on(0, "order").await, cluster.key_on(1, "order").await];
@@ -138,7 +138,7 @@ async fn the_connection_of_a_key_has_another_number_when_its_slot_has_moved() {
 
 /// A process that only holds locks sends nothing that could show that the master is gone.
 #[tokio::test]
-async fn lost_member_makes_the_map_fresh_without_any_command() {
+async fn lost_cluster_member_refreshes_the_slot_map_without_commands() {
     let cluster = Cluster::start(3, 1).await;
     let peer = Peer::start(&cluster).await;
     let key = cluster.key_on(0, "order").await;
@@ -154,7 +154,7 @@ async fn lost_member_makes_the_map_fresh_without_any_command() {
 
 /// Takes and releases a lock, and removes a token from its queue, in every state of a slot that moves.
 #[tokio::test]
-async fn every_command_is_executed_wherever_the_keys_of_its_lock_are() {
+async fn every_command_is_executed_while_its_keys_migrate() {
     let cluster = Cluster::start(3, 0).await;
     let peer = Peer::start(&cluster).await;
     peer.node.listen();
@@ -191,7 +191,7 @@ async fn every_command_is_executed_wherever_the_keys_of_its_lock_are() {
 }
 
 #[tokio::test]
-async fn a_holder_is_told_that_it_is_waited_for_while_the_slot_is_on_its_way() {
+async fn holder_is_notified_of_waiter_during_slot_migration() {
     let cluster = Cluster::start(2, 0).await;
     let (mut holder, waiter) = (Peer::start(&cluster).await, Peer::start(&cluster).await);
     let (key, other) = (cluster.key_on(0, "order").await, cluster.key_on(1, "order").await);
@@ -220,7 +220,7 @@ async fn a_holder_is_told_that_it_is_waited_for_while_the_slot_is_on_its_way() {
 }
 
 #[tokio::test]
-async fn who_takes_a_lock_without_its_queue_hands_it_on_to_those_who_wait_there() {
+async fn holder_that_acquired_without_the_queue_hands_off_to_its_waiters() {
     let cluster = Cluster::start(2, 0).await;
     let peer = Peer::start(&cluster).await;
     peer.node.listen();
@@ -243,7 +243,7 @@ async fn who_takes_a_lock_without_its_queue_hands_it_on_to_those_who_wait_there(
 }
 
 #[tokio::test]
-async fn what_is_not_awaited_is_not_taken_wherever_the_slot_goes() {
+async fn abandoned_acquire_leaves_no_lock_during_slot_migration() {
     let cluster = Cluster::start(3, 0).await;
     let peer = Peer::start(&cluster).await;
     let key = cluster.key_on(0, "order").await;

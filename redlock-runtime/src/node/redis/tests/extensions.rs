@@ -43,7 +43,7 @@ async fn taken<const N: usize>(peer: &Peer, keys: [&str; N]) -> OwnerToken {
 }
 
 #[tokio::test]
-async fn they_are_one_call_and_the_answers_are_the_same() {
+async fn batched_renewals_are_one_call_with_equal_replies() {
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
     let ours = ["a", "b", "c", "waited for", "replaced", "data"];
@@ -73,7 +73,7 @@ async fn they_are_one_call_and_the_answers_are_the_same() {
 }
 
 #[tokio::test]
-async fn they_go_together_again_when_the_server_has_lost_its_scripts() {
+async fn renewals_are_batched_again_after_a_script_flush() {
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
     let keys = ["a", "b", "c"];
@@ -86,7 +86,7 @@ async fn they_go_together_again_when_the_server_has_lost_its_scripts() {
 }
 
 #[tokio::test]
-async fn one_key_that_is_not_allowed_is_the_only_one_that_is_refused() {
+async fn forbidden_key_in_a_batch_is_refused_alone() {
     let server = RedisServer::start().await;
     let all = Peer::start(&server).await;
     let token = taken(&all, ["ours:a", "theirs", "ours:b"]).await;
@@ -94,7 +94,7 @@ async fn one_key_that_is_not_allowed_is_the_only_one_that_is_refused() {
     server.inspect().command::<()>(&rules).await;
     let url = server.url().replace("redis://", "redis://alice:w0nder@");
     let peer = Peer::starting(&url);
-    timeout(PATIENCE, peer.node.up_for(&"ours:a".into())).await.unwrap();
+    timeout(PATIENCE, peer.node.wait_until_up(&"ours:a".into())).await.unwrap();
     for _ in 0..2 {
         let before = calls(&server).await;
         let [a, theirs, b] = ask_all(&peer, RENEW, ["ours:a", "theirs", "ours:b"], token).await;
@@ -106,7 +106,7 @@ async fn one_key_that_is_not_allowed_is_the_only_one_that_is_refused() {
 }
 
 #[tokio::test]
-async fn one_that_was_left_alone_makes_no_lease_shorter() {
+async fn skipped_renewal_does_not_shorten_a_longer_lease() {
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
     let keys = ["a", "waited for"];
@@ -126,7 +126,7 @@ async fn one_that_was_left_alone_makes_no_lease_shorter() {
 }
 
 #[tokio::test]
-async fn one_that_was_left_alone_is_not_sent_when_nobody_waits_for_it() {
+async fn skipped_renewal_is_not_resent_if_abandoned() {
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
     let keys = ["a", "waited for"];
@@ -144,7 +144,7 @@ async fn one_that_was_left_alone_is_not_sent_when_nobody_waits_for_it() {
 }
 
 #[tokio::test]
-async fn one_whose_script_was_lost_brings_it_back_for_the_next() {
+async fn lost_script_is_reloaded_with_its_source_once() {
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
     let extend = Verb::Extend { ttl: TTL };

@@ -41,7 +41,7 @@ impl Peer {
     fn starting(url: &str) -> Self {
         let (sender, wakeups) = mpsc::unbounded_channel();
         let deliver: Deliver = Arc::new(move |wakeup| drop(sender.send(wakeup)));
-        let environment = Environment { deliver, ..Environment::of_lone_node(ManagerId::random(), Clock::Boot) };
+        let environment = Environment { deliver, ..Environment::for_single_node(ManagerId::random(), Clock::Boot) };
         let endpoint = Endpoint::parse(url, 1).unwrap();
         let node = RedisNode::start(
             endpoint,
@@ -54,7 +54,7 @@ impl Peer {
 
     async fn start(server: &RedisServer) -> Self {
         let peer = Self::starting(&server.url());
-        timeout(PATIENCE, peer.node.up_for(&KEY.into())).await.unwrap();
+        timeout(PATIENCE, peer.node.wait_until_up(&KEY.into())).await.unwrap();
         peer
     }
 

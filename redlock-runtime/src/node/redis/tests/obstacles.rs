@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 #[tokio::test]
-async fn locks_of_other_programs_are_waited_for() {
+async fn acquire_waits_for_locks_of_other_programs() {
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
     for value in ["another library", "", &"@".repeat(OwnerToken::LEN)] {
@@ -26,7 +26,7 @@ async fn locks_of_other_programs_are_waited_for() {
 }
 
 #[tokio::test]
-async fn data_is_no_lock_and_is_not_waited_for() {
+async fn acquire_fails_on_data_and_does_not_wait() {
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
     let data: [&[&str]; 4] =
@@ -55,7 +55,7 @@ async fn assert_untouched(server: &RedisServer, peer: &Peer, token: OwnerToken) 
 }
 
 #[tokio::test]
-async fn a_queue_whose_name_is_taken_keeps_nobody_from_releasing() {
+async fn foreign_value_at_the_queue_name_does_not_prevent_release() {
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
     server.inspect().command::<()>(&["SET", "{order:7}:q", "a user's own"]).await;
@@ -76,7 +76,7 @@ fn with_user(builder: Builder, rules: &str) -> Builder {
 const QUEUE: &str = "+pttl +zadd +zcard +zpopmin +zrange +zrank +zrem";
 
 #[tokio::test]
-async fn a_user_needs_these_permissions_to_be_woken_and_no_others() {
+async fn documented_permissions_suffice_for_wakeups() {
     for builder in [RedisServer::builder(), RedisServer::builder().without_command("HELLO")] {
         let server = with_user(builder, &format!("{QUEUE} &redlock::* +publish +subscribe")).start().await;
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
@@ -86,7 +86,7 @@ async fn a_user_needs_these_permissions_to_be_woken_and_no_others() {
 }
 
 #[tokio::test]
-async fn a_user_without_channels_waits_in_line_and_is_not_woken() {
+async fn user_without_channel_permission_polls_the_queue() {
     for builder in [RedisServer::builder(), RedisServer::builder().without_command("HELLO")] {
         let server = with_user(builder, &format!("{QUEUE} +publish +subscribe")).start().await;
         let [holder, waiter] = [Peer::start(&server).await, Peer::start(&server).await];
@@ -106,7 +106,7 @@ async fn a_user_without_channels_waits_in_line_and_is_not_woken() {
 }
 
 #[tokio::test]
-async fn user_without_queues_is_refused_before_anything_is_written() {
+async fn user_without_queue_permission_is_refused_before_any_write() {
     let server = with_user(RedisServer::builder(), "").start().await;
     let peer = Peer::start(&server).await;
     let answer = peer.answer(ACQUIRE, peer.token()).await;
@@ -131,7 +131,7 @@ async fn answer_and_hang_up(mut client: TcpStream) {
 }
 
 #[tokio::test]
-async fn a_broken_connection_is_reported_before_anybody_is_told_that_there_is_no_answer() {
+async fn status_is_down_before_pending_commands_fail() {
     // Otherwise releases would be sent again and again on the connection that has just lost them.
     let server = RedisServer::start().await;
     let peer = Peer::start(&server).await;
@@ -154,7 +154,7 @@ async fn a_broken_connection_is_reported_before_anybody_is_told_that_there_is_no
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_up_with_its_answer_is_tried_again() {
+async fn server_that_disconnects_with_its_reply_is_retried() {
     // The replies and the end of the connection arrive together: the task of the connection must survive that.
     let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let peer = Peer::starting(&format!("redis://{}/", server.local_addr().unwrap()));

@@ -26,7 +26,7 @@ struct Scene {
 impl Scene {
     async fn start() -> Self {
         let server = RedisServer::start().await;
-        let environment = Environment::of_lone_node(ManagerId::random(), Clock::Boot);
+        let environment = Environment::for_single_node(ManagerId::random(), Clock::Boot);
         let connections = Arc::new(Connections::new("node", environment));
         let endpoint = Endpoint::parse(&server.url(), 1).unwrap();
         let (live, io_task) = connect(&endpoint, &connections).await.unwrap();
@@ -65,7 +65,7 @@ impl Drop for Scene {
 }
 
 #[tokio::test]
-async fn a_host_that_is_blocked_loses_the_connection_until_it_is_well() {
+async fn blocked_host_runtime_loses_the_connection_until_it_recovers() {
     let scene = Scene::start().await;
     scene.is_driven_by(Driver::Host).await;
     let block = scene.block();
@@ -78,7 +78,7 @@ async fn a_host_that_is_blocked_loses_the_connection_until_it_is_well() {
 }
 
 #[tokio::test]
-async fn a_host_that_has_ended_loses_the_connection_for_ever() {
+async fn ended_host_runtime_loses_the_connection_permanently() {
     let mut scene = Scene::start().await;
     scene.is_driven_by(Driver::Host).await;
     scene.end_host();
@@ -87,7 +87,7 @@ async fn a_host_that_has_ended_loses_the_connection_for_ever() {
 }
 
 #[tokio::test]
-async fn a_host_that_does_something_else_for_a_moment_is_asked_and_keeps_the_connection() {
+async fn briefly_busy_host_runtime_is_probed_and_keeps_the_connection() {
     // A busy machine may delay the host like a blocked one, but hardly at each attempt.
     const MOST_TRIES: usize = 4;
     let scene = Scene::start().await;

@@ -9,7 +9,7 @@ use crate::time::token_clock::TokenTime;
 use redlock_tests::{PATIENCE, RedisServer, eventually, eventually_eq};
 
 #[tokio::test]
-async fn a_lock_is_handed_over_with_wake_ups() {
+async fn lock_is_handed_off_with_wakeups() {
     for (protocol, server) in both_protocols().await {
         println!("{protocol}");
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
@@ -25,7 +25,7 @@ async fn a_lock_is_handed_over_with_wake_ups() {
 }
 
 #[tokio::test]
-async fn who_listens_first_and_queues_at_once_is_woken() {
+async fn waiter_that_subscribes_and_queues_at_once_is_woken() {
     let server = RedisServer::start().await;
     let holder = Peer::start(&server).await;
     let mut waiter = Peer::start(&server).await;
@@ -40,7 +40,7 @@ async fn who_listens_first_and_queues_at_once_is_woken() {
 }
 
 #[tokio::test]
-async fn who_listens_before_the_first_connection_is_subscribed_with_it() {
+async fn listening_before_the_first_connection_subscribes_on_connect() {
     for (protocol, server) in both_protocols().await {
         println!("{protocol}");
         let peer = Peer::starting(&server.url());
@@ -51,7 +51,7 @@ async fn who_listens_before_the_first_connection_is_subscribed_with_it() {
 }
 
 #[tokio::test]
-async fn only_who_wants_to_listen_is_subscribed() {
+async fn node_is_subscribed_only_if_it_listens() {
     for (_, server) in both_protocols().await {
         let peer = Peer::start(&server).await;
         assert!(matches!(peer.ask(ACQUIRE, peer.token()).await, GRANTED));
@@ -62,7 +62,7 @@ async fn only_who_wants_to_listen_is_subscribed() {
 }
 
 #[tokio::test]
-async fn a_cut_connection_is_another_epoch_and_listens_again() {
+async fn reconnect_starts_a_new_epoch_and_resubscribes() {
     for (protocol, server) in both_protocols().await {
         println!("{protocol}");
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
@@ -86,7 +86,7 @@ async fn a_cut_connection_is_another_epoch_and_listens_again() {
 }
 
 #[tokio::test]
-async fn the_connection_for_wake_ups_comes_back_by_itself() {
+async fn wakeup_connection_is_reestablished_alone() {
     let server = RedisServer::builder().without_command("HELLO").start().await;
     let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
     let before = epoch(&peers[0].node);
@@ -100,7 +100,7 @@ async fn the_connection_for_wake_ups_comes_back_by_itself() {
 }
 
 #[tokio::test]
-async fn a_restarted_server_is_listened_to_again() {
+async fn restarted_server_is_subscribed_to_again() {
     for (protocol, server) in both_protocols().await {
         println!("{protocol}");
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];
@@ -143,7 +143,7 @@ async fn lost_scripts_are_sent_again() {
 }
 
 #[tokio::test]
-async fn answers_show_the_newest_token() {
+async fn replies_advance_the_token_clock_to_the_newest_token() {
     let server = RedisServer::start().await;
     let [holder, waiter] = [Peer::start(&server).await, Peer::start(&server).await];
     // Half an hour ahead, a plausible clock error.
@@ -155,7 +155,7 @@ async fn answers_show_the_newest_token() {
 }
 
 #[tokio::test]
-async fn a_manager_can_wait_for_itself() {
+async fn manager_can_wait_for_its_own_lock() {
     for (protocol, server) in both_protocols().await {
         println!("{protocol}");
         let mut peer = Peer::listening(&server).await;
@@ -178,7 +178,7 @@ async fn a_manager_can_wait_for_itself() {
 }
 
 #[tokio::test]
-async fn what_is_no_wake_up_is_ignored() {
+async fn malformed_wakeups_are_ignored() {
     for (protocol, server) in both_protocols().await {
         println!("{protocol}");
         let mut peers = [Peer::listening(&server).await, Peer::listening(&server).await];

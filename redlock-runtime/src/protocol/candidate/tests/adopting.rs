@@ -17,7 +17,7 @@ fn scene(missing: NodeError) -> Scene {
 }
 
 #[test]
-fn a_node_that_was_away_is_asked_until_it_says_that_the_lock_is_not_there() {
+fn unreachable_node_is_asked_to_adopt_until_it_reports_no_lock() {
     for missing in [unreachable(), disconnected()] {
         let (mut scene, adopt) = (scene(missing.clone()), Some(ADOPT));
         assert_eq!((scene.is_won(), scene.renewal()), (true, vec![adopt, adopt, adopt]), "{missing:?}");
@@ -31,7 +31,7 @@ fn a_node_that_was_away_is_asked_until_it_says_that_the_lock_is_not_there() {
 }
 
 #[test]
-fn a_node_that_comes_back_makes_up_for_one_that_goes() {
+fn returned_node_replaces_a_lost_vote_of_an_adopted_lock() {
     let mut scene = scene(unreachable());
     scene.hear(2, ADOPT, EXTENDED);
     scene.hear(0, ADOPT, Reply::NotOwner);
@@ -41,10 +41,10 @@ fn a_node_that_comes_back_makes_up_for_one_that_goes() {
 }
 
 #[test]
-fn a_node_that_was_away_is_told_the_number() {
+fn adopt_at_a_returned_node_carries_the_fencing_number() {
     let mut scene = scene(unreachable());
     let now = scene.now();
-    scene.candidate.want_number(true);
+    scene.candidate.set_fencing_wanted(true);
     scene.candidate.issue(FencingDecision::Agreed(7), now).unwrap();
     let soon = scene.candidate.valid_until().unwrap();
     let mut sent = Vec::new();
@@ -62,7 +62,7 @@ fn a_node_that_was_away_is_told_the_number() {
 }
 
 #[test]
-fn a_lock_that_was_adopted_is_passed_on_like_any_other() {
+fn adopted_lock_is_handed_off_like_any_other() {
     let mut scene = scene(unreachable());
     let now = scene.now();
     assert!(scene.candidate.pass(

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn partial_rounds_compose() {
+fn answers_of_partial_rounds_are_combined() {
     type Step = (Verb, Answer);
     let table: [(&str, &[Step], Vote, Option<u32>); 9] = [
         ("a grant", &[(SET, Ok(GRANTED))], Vote::CLAIM, Some(0)),
@@ -36,7 +36,7 @@ fn partial_rounds_compose() {
 }
 
 #[test]
-fn a_lease_is_counted_from_the_send() {
+fn lease_is_counted_from_the_send_time() {
     let mut scene = Scene::new(1);
     let proven = TERMS.provable(scene.now());
     scene.send(0, SET);
@@ -51,7 +51,7 @@ fn raised() -> NodeError {
 }
 
 #[test]
-fn whatever_may_know_the_token_is_told_of_its_release() {
+fn release_is_sent_to_every_node_that_may_know_the_token() {
     let table: [(Verb, Answer, bool); 23] = [
         (SET, Ok(GRANTED), true),
         (SET, Ok(Reply::Taken), false),
@@ -88,7 +88,7 @@ fn whatever_may_know_the_token_is_told_of_its_release() {
 }
 
 #[test]
-fn only_a_release_takes_a_token_out_of_a_queue() {
+fn only_a_release_removes_a_token_from_the_queue() {
     let mut scene = Scene::waiting(1);
     scene.hear(0, ACQUIRE, QUEUED);
     for (verb, answer) in [(EXTEND, Ok(Reply::NotOwner)), (ACQUIRE, Err(unreachable())), (ACQUIRE, Ok(QUEUED))] {
@@ -103,7 +103,7 @@ fn only_a_release_takes_a_token_out_of_a_queue() {
 }
 
 #[test]
-fn a_later_command_that_was_not_sent_does_not_make_the_first_one_undone() {
+fn unsent_later_command_does_not_undo_an_earlier_one() {
     let mut scene = Scene::new(1);
     scene.fail(0, SET, disconnected());
     scene.fail(0, EXTEND, unreachable());
@@ -120,7 +120,7 @@ fn a_later_command_that_was_not_sent_does_not_make_the_first_one_undone() {
 }
 
 #[test]
-fn a_majority_of_the_leases_decides_and_not_of_the_votes() {
+fn majority_of_the_leases_decides_instead_of_the_votes() {
     let mut scene = Scene::waiting(3);
     scene.hear(0, ACQUIRE, GRANTED);
     assert!(!scene.is_won());
@@ -134,7 +134,7 @@ fn a_majority_of_the_leases_decides_and_not_of_the_votes() {
 }
 
 #[test]
-fn a_lease_that_is_as_good_as_over_is_not_won() {
+fn nearly_expired_lease_is_not_won() {
     let mut scene = Scene::new(1);
     scene.hear(0, SET, GRANTED);
     let useful = scene.provable().saturating_sub(TTL / 20);
@@ -145,7 +145,7 @@ fn a_lease_that_is_as_good_as_over_is_not_won() {
 }
 
 #[test]
-fn an_answer_that_a_claim_has_overtaken_does_not_take_it_away() {
+fn answer_overtaken_by_a_claim_does_not_remove_the_claim() {
     // `ACQUIRE` was answered "queued", the holder released, and its wake-up came first.
     let mut scene = Scene::waiting(1);
     scene.send(0, ACQUIRE);

@@ -41,7 +41,7 @@ impl Scene {
 }
 
 #[test]
-fn a_body_begins_by_claims_and_goes_on_by_leases() {
+fn body_begins_on_claims_and_continues_on_leases() {
     let mut scene = Scene::begun();
     assert!(scene.candidate.counts_claims(scene.now) && scene.candidate.is_held(scene.now));
     assert_eq!(scene.left(), PROVEN);
@@ -52,7 +52,7 @@ fn a_body_begins_by_claims_and_goes_on_by_leases() {
 }
 
 #[test]
-fn an_answer_that_takes_a_claim_away_stops_the_body() {
+fn answer_that_denies_a_claim_stops_the_body() {
     let mut scene = Scene::begun();
     scene.answer(0, Ok(EXTENDED));
     scene.answer(1, Ok(Reply::NotOwner));
@@ -60,7 +60,7 @@ fn an_answer_that_takes_a_claim_away_stops_the_body() {
 }
 
 #[test]
-fn without_answers_the_lock_ends_with_the_claims_and_stays_lost() {
+fn unconfirmed_lock_ends_with_its_claims_and_stays_lost() {
     let mut scene = Scene::begun();
     scene.advance(PROVEN);
     assert!(scene.candidate.is_over(scene.now));
@@ -69,7 +69,7 @@ fn without_answers_the_lock_ends_with_the_claims_and_stays_lost() {
 }
 
 #[test]
-fn a_claim_that_comes_later_is_extended() {
+fn later_claim_is_extended() {
     let mut scene = Scene::begun();
     scene.announce(2, 1000, 0);
     assert_eq!(scene.wants(), [None, None, EXTENSION]);
@@ -80,7 +80,7 @@ fn a_claim_that_comes_later_is_extended() {
 type Case = (&'static str, u64, u64, bool, Option<u64>);
 
 #[test]
-fn a_body_begins_when_enough_is_left_of_what_is_proven() {
+fn body_begins_only_with_enough_proven_time_left() {
     let table: [Case; 7] = [
         ("at once", 1000, 0, false, Some(988)),
         ("announced late", 1000, 700, false, Some(288)),
@@ -92,7 +92,7 @@ fn a_body_begins_when_enough_is_left_of_what_is_proven() {
     ];
     for (name, length, ago, is_fenced, expected) in table {
         let mut scene = Scene::waiting(1);
-        scene.candidate.want_number(is_fenced);
+        scene.candidate.set_fencing_wanted(is_fenced);
         scene.hear(0, ACQUIRE, QUEUED);
         scene.announce(0, length, ago);
         let waited = scene.go_on();
@@ -110,7 +110,7 @@ fn a_body_begins_when_enough_is_left_of_what_is_proven() {
 }
 
 #[test]
-fn a_claim_lasts_no_longer_than_what_is_on_its_way_makes_it_last() {
+fn claim_lasts_no_longer_than_a_command_in_flight_allows() {
     // A question for the rest of a lease without renewal, which may be executed after the claim began.
     let rest = Duration::from_millis(300);
     for (verb, expected) in [(SET, 988), (ACQUIRE, 988), (EXTEND, 988), (Verb::Extend { ttl: rest }, 295)] {
@@ -123,9 +123,9 @@ fn a_claim_lasts_no_longer_than_what_is_on_its_way_makes_it_last() {
 }
 
 #[test]
-fn a_call_whose_key_stays_taken_waits_for_the_answers() {
+fn call_that_keeps_its_key_waits_for_lease_answers() {
     let mut scene = Scene::waiting(1);
-    scene.candidate.keep_afterwards(true);
+    scene.candidate.set_kept_afterwards(true);
     scene.announce(0, 1000, 0);
     assert_eq!(scene.go_on(), None);
     scene.answer(0, Ok(EXTENDED));
@@ -133,14 +133,14 @@ fn a_call_whose_key_stays_taken_waits_for_the_answers() {
 }
 
 #[test]
-fn a_call_whose_key_stays_taken_does_not_go_on_with_claims_of_the_one_before() {
+fn call_that_keeps_its_key_does_not_continue_on_inherited_claims() {
     // With a ttl that is short enough for passing a claim on.
     for (is_kept, is_passable) in [(false, true), (true, false)] {
         let mut scene = Scene::waiting(1);
         scene.candidate.terms = Arc::new(LeaseTerms { ttl: CLAIM, ..*scene.candidate.terms() });
         scene.announce(0, 1000, 0);
         assert_eq!(scene.go_on(), Some(Waited::Held));
-        scene.candidate.keep_afterwards(is_kept);
+        scene.candidate.set_kept_afterwards(is_kept);
         assert_eq!(scene.candidate.is_passable(scene.now), is_passable);
         scene.answer(0, Ok(EXTENDED));
         assert!(scene.candidate.is_passable(scene.now));
@@ -148,7 +148,7 @@ fn a_call_whose_key_stays_taken_does_not_go_on_with_claims_of_the_one_before() {
 }
 
 #[test]
-fn a_lock_that_stands_on_claims_is_looked_at_until_they_are_leases() {
+fn lock_held_on_claims_is_checked_until_they_become_leases() {
     for renew in [true, false] {
         let mut scene = Scene::begun();
         let counted_for = scene.candidate.begin(HoldOptions { renew, ..HoldOptions::default() }, scene.now);
@@ -172,19 +172,19 @@ fn a_lock_that_stands_on_claims_is_looked_at_until_they_are_leases() {
 }
 
 #[test]
-fn a_claim_that_comes_late_is_nothing_that_a_lock_stands_on() {
+fn lock_with_enough_leases_does_not_depend_on_a_late_claim() {
     let mut scene = Scene::holding(2);
-    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), None);
+    assert_eq!(scene.candidate.depends_on_claims_until(scene.now), None);
     scene = Scene::begun();
-    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), scene.candidate.valid_until());
+    assert_eq!(scene.candidate.depends_on_claims_until(scene.now), scene.candidate.valid_until());
     (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
     scene.announce(2, 1000, 0);
     assert!(scene.candidate.counts_claims(scene.now));
-    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), None);
+    assert_eq!(scene.candidate.depends_on_claims_until(scene.now), None);
 }
 
 #[test]
-fn questions_for_the_rest_of_a_lease_make_it_no_longer() {
+fn requests_for_the_remaining_lease_do_not_lengthen_it() {
     let mut scene = Scene::begun();
     scene.advance(MILLISECOND);
     scene.candidate.begin(HoldOptions { renew: false, ..HoldOptions::default() }, scene.now);
@@ -201,7 +201,7 @@ fn questions_for_the_rest_of_a_lease_make_it_no_longer() {
 }
 
 #[test]
-fn a_claim_behind_a_yield_proves_nothing() {
+fn claim_after_a_yield_proves_nothing() {
     for rule in [None, Some(Rule::YieldVoidsProof)] {
         let mut scene = Scene::waiting(1);
         scene.candidate.terms = Arc::new(LeaseTerms { rules: Rules { without: rule }, ..*scene.candidate.terms() });
@@ -215,7 +215,7 @@ fn a_claim_behind_a_yield_proves_nothing() {
 }
 
 #[test]
-fn a_tainted_node_proves_nothing() {
+fn tainted_node_proves_nothing() {
     let mut scene = Scene::waiting(1);
     scene.fail(0, YIELD, disconnected());
     scene.announce(0, 1000, 0);
@@ -223,14 +223,14 @@ fn a_tainted_node_proves_nothing() {
 }
 
 #[test]
-fn a_step_of_the_clock_ends_a_claim_earlier() {
+fn clock_step_ends_a_claim_earlier() {
     let mut scene = Scene::begun();
-    scene.candidate.clock_stepped(0, Duration::from_millis(300));
+    scene.candidate.on_clock_step(0, Duration::from_millis(300));
     assert_eq!(scene.left(), Duration::from_millis(688));
 }
 
 #[test]
-fn a_lock_that_is_not_renewed_asks_for_as_much_as_it_did_when_it_was_handed_over() {
+fn lock_without_renewal_requests_the_same_extension_for_each_claim() {
     let mut scene = Scene::begun();
     scene.candidate.begin(HoldOptions { renew: false, ..HoldOptions::default() }, scene.now);
     scene.announce(2, 1000, 0);

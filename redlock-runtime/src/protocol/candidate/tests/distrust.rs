@@ -9,7 +9,7 @@ const fn abstains() -> Answer {
 }
 
 #[test]
-fn a_node_that_abstains_has_no_vote_and_must_be_told_of_the_release() {
+fn abstaining_node_has_no_vote_and_is_sent_the_release() {
     for verb in [SET, ACQUIRE, EXTEND] {
         let mut scene = Scene::new(1);
         scene.send(0, verb);
@@ -21,7 +21,7 @@ fn a_node_that_abstains_has_no_vote_and_must_be_told_of_the_release() {
 }
 
 #[test]
-fn it_is_waited_for_and_asked_again_when_it_counts() {
+fn abstaining_node_counts_as_reachable_and_can_vote_later() {
     let mut scene = Scene::waiting(1);
     scene.send(0, ACQUIRE);
     scene.answer(0, abstains());
@@ -36,7 +36,7 @@ fn it_is_waited_for_and_asked_again_when_it_counts() {
 }
 
 #[test]
-fn a_claim_of_a_node_that_abstains_is_no_vote_and_what_it_gave_before_stays() {
+fn abstention_voids_a_claim_and_keeps_an_earlier_lease() {
     let mut scene = Scene::waiting(1);
     scene.claim(0);
     assert_eq!(scene.wants(), [Some(EXTEND)]);
@@ -51,26 +51,26 @@ fn a_claim_of_a_node_that_abstains_is_no_vote_and_what_it_gave_before_stays() {
 }
 
 #[test]
-fn a_step_shortens_the_leases_of_its_node_alone() {
+fn clock_step_shortens_only_the_leases_of_its_node() {
     let table = [(1, 1, true), (3, 1, false), (3, 2, true), (5, 2, false), (5, 3, true)];
     for (nodes, stepped, is_shorter) in table {
         let mut scene = Scene::holding(nodes);
         let proven = scene.candidate.valid_until().unwrap();
-        (0..stepped).for_each(|node| scene.candidate.clock_stepped(node, LEFT));
+        (0..stepped).for_each(|node| scene.candidate.on_clock_step(node, LEFT));
         let expected = if is_shorter { proven.before(LEFT) } else { proven };
         assert_eq!(scene.candidate.valid_until(), Some(expected), "{nodes} {stepped}");
     }
 }
 
 #[test]
-fn a_step_counts_for_the_answers_that_are_here_and_not_for_those_to_come() {
+fn clock_step_shortens_arrived_answers_and_not_later_ones() {
     let mut scene = Scene::new(1);
     scene.send(0, SET);
     let before = TERMS.provable(scene.now());
     scene.advance(MILLISECOND);
     scene.send(0, EXTEND);
     scene.answer(0, Ok(GRANTED));
-    scene.candidate.clock_stepped(0, LEFT);
+    scene.candidate.on_clock_step(0, LEFT);
     assert_eq!(scene.candidate.valid_until(), Some(before.before(LEFT)));
     let after = TERMS.provable(scene.now());
     scene.answer(0, Ok(EXTENDED));

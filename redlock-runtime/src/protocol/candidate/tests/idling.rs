@@ -25,7 +25,7 @@ impl Scene {
 }
 
 #[test]
-fn a_lock_is_idle_for_its_time_and_no_longer_than_the_next_call_could_have_it() {
+fn linger_time_is_limited_by_the_usable_lease() {
     // Passed part of the lease, and the time for which the lock is idle then.
     let left = |passed: u32| Scene::new(1).provable().saturating_sub(TTL / 4 + passed * (TTL / 10));
     for (passed, expected) in [(0, Some(LINGER)), (4, Some(LINGER)), (6, Some(left(6))), (8, None)] {
@@ -36,7 +36,7 @@ fn a_lock_is_idle_for_its_time_and_no_longer_than_the_next_call_could_have_it() 
 }
 
 #[test]
-fn a_lock_that_is_renewed_is_idle_for_one_ttl_in_all() {
+fn idle_time_of_a_renewed_lock_is_limited_to_one_ttl() {
     let mut scene = used();
     scene.advance(TTL * 9 / 10);
     (0..3).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
@@ -50,7 +50,7 @@ fn a_lock_that_is_renewed_is_idle_for_one_ttl_in_all() {
 type Case = (&'static str, fn(&mut Scene), bool);
 
 #[test]
-fn only_a_lock_that_a_call_has_used_and_nobody_else_wants_becomes_idle() {
+fn only_a_used_and_uncontended_lock_becomes_idle() {
     let table: [Case; 8] = [
         ("used", |_| {}, true),
         ("without a linger", |scene| scene.candidate.linger(Duration::ZERO), false),
@@ -74,7 +74,7 @@ fn least() -> HoldOptions {
 }
 
 #[test]
-fn an_idle_lock_is_looked_at_again_when_a_call_comes() {
+fn idle_lock_is_reused_only_if_still_valid_and_uncontended() {
     let table: [Case; 6] = [
         ("idle", |_| {}, true),
         ("with a new connection to a node", |scene| scene.candidate.connected(1, scene.now), false),
@@ -82,7 +82,7 @@ fn an_idle_lock_is_looked_at_again_when_a_call_comes() {
         ("with too little left", |scene| scene.advance(TTL * 3 / 4), false),
         (
             "of servers whose clocks went ahead",
-            |scene| (0..2).for_each(|node| scene.candidate.clock_stepped(node, TTL)),
+            |scene| (0..2).for_each(|node| scene.candidate.on_clock_step(node, TTL)),
             false,
         ),
         ("given back", |scene| assert!(scene.candidate.end()), false),
@@ -99,7 +99,7 @@ fn an_idle_lock_is_looked_at_again_when_a_call_comes() {
 }
 
 #[test]
-fn an_idle_lock_is_not_renewed() {
+fn idle_lock_is_not_renewed() {
     let mut scene = used();
     assert!(scene.keep().is_some());
     scene.advance(TTL / 2);
@@ -107,7 +107,7 @@ fn an_idle_lock_is_not_renewed() {
 }
 
 #[test]
-fn who_only_asks_is_told_of_a_body_and_is_no_reason_to_give_the_lock_up() {
+fn asking_token_does_not_prevent_lingering() {
     let mut scene = used();
     assert!(scene.candidate.has_body());
     scene.candidate.asked(0, true);
@@ -119,7 +119,7 @@ fn who_only_asks_is_told_of_a_body_and_is_no_reason_to_give_the_lock_up() {
 }
 
 #[test]
-fn who_asks_and_hears_of_a_body_waits_no_longer() {
+fn asking_token_stops_waiting_after_a_busy_reply() {
     let mut scene = Scene::waiting(3);
     let limit = Some(scene.now.after(NODE_TIMEOUT));
     assert!(scene.candidate.wait_until(limit, scene.now).is_ok());

@@ -15,7 +15,7 @@ fn joins(scene: &mut Scene) -> usize {
 }
 
 #[test]
-fn a_lock_that_nobody_wants_alone_is_joined_for_one_ttl_in_all() {
+fn lock_without_waiting_writers_is_joined_for_at_most_one_ttl() {
     let mut scene = Scene::holding(3);
     for _ in 0..10 {
         assert_eq!(joins(&mut scene), 100);
@@ -28,7 +28,7 @@ fn a_lock_that_nobody_wants_alone_is_joined_for_one_ttl_in_all() {
 }
 
 #[test]
-fn who_joins_leaves_the_terms_of_the_others_as_they_are() {
+fn joining_reader_keeps_the_renewal_terms_of_the_lock() {
     let mut scene = Scene::holding(1);
     let now = scene.now();
     scene.candidate.begin(HoldOptions { renew: true, ..HoldOptions::UNTIL_BEGUN }, now);
@@ -37,7 +37,7 @@ fn who_joins_leaves_the_terms_of_the_others_as_they_are() {
 }
 
 #[test]
-fn a_lock_that_a_writer_wants_is_joined_a_few_times_and_for_a_short_time() {
+fn lock_with_a_waiting_writer_is_joined_only_within_the_budget() {
     let mut scene = Scene::holding(3);
     assert_eq!(joins(&mut scene), 100, "those before do not count");
     let now = scene.now();
@@ -53,7 +53,7 @@ fn a_lock_that_a_writer_wants_is_joined_a_few_times_and_for_a_short_time() {
 }
 
 #[test]
-fn what_does_not_fit_is_not_joined() {
+fn reader_with_different_options_does_not_join() {
     let other = Wanted { ttl: TTL / 2, ..WANTED };
     for wanted in [other, Wanted { is_fenced: true, ..WANTED }, Wanted { is_kept: true, ..WANTED }] {
         let mut scene = Scene::holding(1);
@@ -64,7 +64,7 @@ fn what_does_not_fit_is_not_joined() {
 }
 
 #[test]
-fn only_a_token_that_has_the_lock_is_joined() {
+fn only_a_held_lock_is_joined() {
     for phase in [Phase::Trying, Phase::Waiting, Phase::Superseded, Phase::Ended] {
         let mut scene = Scene::holding(1);
         scene.candidate.phase = phase;
@@ -73,7 +73,7 @@ fn only_a_token_that_has_the_lock_is_joined() {
 }
 
 #[test]
-fn a_quarter_of_the_ttl_must_be_left_for_who_joins() {
+fn reader_joins_only_with_a_quarter_of_the_ttl_left() {
     let mut scene = Scene::holding(3);
     let valid = scene.provable();
     scene.advance(valid.saturating_sub(TTL / 4 + MILLISECOND));
@@ -85,19 +85,19 @@ fn a_quarter_of_the_ttl_must_be_left_for_who_joins() {
 }
 
 #[test]
-fn nobody_joins_those_whose_time_is_over() {
+fn reader_does_not_join_after_the_end_time_of_the_lock() {
     let mut scene = Scene::holding(1);
     let now = scene.now();
-    scene.candidate.end_by(Some(now.after(MILLISECOND)));
+    scene.candidate.set_must_end(Some(now.after(MILLISECOND)));
     assert!(join(&mut scene));
     scene.advance(MILLISECOND);
     assert!(!join(&mut scene));
-    scene.candidate.end_by(None);
+    scene.candidate.set_must_end(None);
     assert!(join(&mut scene));
 }
 
 #[test]
-fn a_lock_that_somebody_breaks_is_not_joined() {
+fn lock_that_may_be_broken_is_not_joined() {
     let mut scene = Scene::holding(1);
     let now = scene.now();
     scene.candidate.revoked(0, now);

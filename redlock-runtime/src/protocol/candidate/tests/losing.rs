@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_node_that_is_taken_away_ends_the_lock_before_the_older_leases_run_out() {
+fn lost_vote_shortens_the_hold_to_the_oldest_lease() {
     // Next reply of the node that was renewed with the others, and whether less time is left.
     for (answer, is_less) in [(Reply::NotOwner, true), (EXTENDED, false)] {
         let mut scene = Scene::holding(3);

@@ -10,13 +10,13 @@ impl Scene {
     fn lower(&mut self) -> Vec<(usize, Verb)> {
         let (now, mut sent) = (self.now(), Vec::new());
         self.candidate.lower();
-        self.candidate.tell_lowered(now, |out| sent.push((out.index, out.verb)));
+        self.candidate.send_downgrade(now, |out| sent.push((out.index, out.verb)));
         sent
     }
 }
 
 #[test]
-fn every_node_that_has_voted_is_told_and_the_others_as_soon_as_they_can_be() {
+fn downgrade_is_sent_to_voters_at_once_and_to_other_nodes_later() {
     let mut scene = Scene::new(3);
     (0..2).for_each(|node| scene.hear(node, SET, GRANTED));
     scene.fail(2, SET, unreachable());
@@ -30,14 +30,14 @@ fn every_node_that_has_voted_is_told_and_the_others_as_soon_as_they_can_be() {
 }
 
 #[test]
-fn an_extension_on_its_way_does_not_keep_a_node_from_being_told() {
+fn downgrade_is_sent_despite_an_extension_in_flight() {
     let mut scene = Scene::holding(1);
     scene.send(0, EXTEND);
     assert_eq!(scene.lower(), [(0, EXTEND)], "the one before names the mode before");
 }
 
 #[test]
-fn it_goes_to_no_other_call() {
+fn downgraded_lock_is_neither_handed_off_nor_idle() {
     let wanted = Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO };
     let mut scene = Scene::holding(1);
     let now = scene.now();
@@ -53,7 +53,7 @@ fn it_goes_to_no_other_call() {
 }
 
 #[test]
-fn a_lock_that_is_over_tells_nobody() {
+fn expired_lock_sends_no_downgrade() {
     let mut scene = Scene::holding(1);
     scene.advance(TTL);
     assert_eq!(scene.lower(), []);

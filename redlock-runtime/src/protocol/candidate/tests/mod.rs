@@ -152,7 +152,7 @@ impl Scene {
     /// Returns the commands of a holder with its next renewal.
     fn renewal(&self) -> Vec<Option<Verb>> {
         let nodes = 0..self.candidate.voters.len();
-        nodes.map(|node| self.candidate.holder_asks(node, Round::All, self.now, self.now).map(extending)).collect()
+        nodes.map(|node| self.candidate.holder_command(node, Round::All, self.now, self.now).map(extending)).collect()
     }
 
     fn is_won(&self) -> bool {

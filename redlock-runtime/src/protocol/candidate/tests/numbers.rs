@@ -39,7 +39,7 @@ fn numbered_by(rules: Rules) -> Scene {
 }
 
 #[test]
-fn an_accepted_ballot_stands_while_its_lease_is_renewed() {
+fn accepted_ballot_counts_while_its_lease_is_renewed() {
     let mut scene = numbered();
     scene.advance(TTL / 2);
     scene.hear(0, EXTEND, extended(None));
@@ -54,7 +54,7 @@ fn an_accepted_ballot_stands_while_its_lease_is_renewed() {
 type Gap = (&'static str, fn(&mut Scene));
 
 #[test]
-fn it_ends_with_its_vote() {
+fn accepted_ballot_ends_with_its_vote() {
     let gaps: [Gap; 5] = [
         ("it expires", |scene| {
             scene.advance(TTL);
@@ -88,17 +88,17 @@ fn it_ends_with_its_vote() {
 }
 
 #[test]
-fn a_lease_that_is_over_has_no_number() {
+fn expired_lease_has_no_fencing_number() {
     let mut scene = numbered();
     scene.advance(TTL);
     assert_eq!(scene.decision(), Missing);
 }
 
 #[test]
-fn answers_are_awaited_as_long_as_they_may_agree() {
+fn fencing_round_waits_while_nodes_can_still_agree() {
     let mut scene = Scene::holding(3);
     let now = scene.now();
-    scene.candidate.want_number(true);
+    scene.candidate.set_fencing_wanted(true);
     scene.candidate.begin_fencing_round(now, |_| {});
     scene.answer(0, Ok(extended(NINE)));
     assert!(scene.candidate.may_agree());
@@ -109,7 +109,7 @@ fn answers_are_awaited_as_long_as_they_may_agree() {
 }
 
 #[test]
-fn a_round_without_answers_to_a_ballot_is_not_refused() {
+fn fencing_round_without_ballot_answers_is_not_refused() {
     let mut scene = Scene::holding(3);
     (0..3).for_each(|node| scene.hear(node, EXTEND, extended(NINE)));
     assert_eq!(scene.decision(), Refused);
@@ -120,17 +120,17 @@ fn a_round_without_answers_to_a_ballot_is_not_refused() {
 }
 
 #[test]
-fn no_larger_ballot_helps_where_a_quorum_is_out_of_reach() {
+fn larger_ballot_is_useless_if_a_quorum_is_out_of_reach() {
     let mut scene = Scene::holding(3);
     let mut has_a_chance = |node, largest| {
         scene.hear(node, EXTEND, extended(Some(Number::Refused { largest })));
-        scene.candidate.may_be_accepted_above(|largest| largest < 100)
+        scene.candidate.can_accept_larger_ballot(|largest| largest < 100)
     };
     assert_eq!([(0, 100), (1, 99), (1, 100)].map(|(node, largest)| has_a_chance(node, largest)), [true, true, false]);
 }
 
 #[test]
-fn a_round_that_too_few_have_answered_is_not_refused() {
+fn fencing_round_with_too_few_answers_is_not_refused() {
     let mut scene = Scene::holding(3);
     (0..3).for_each(|node| scene.hear(node, EXTEND, extended(Some(Number::Accepted(4 + node as u64)))));
     let now = scene.now();

@@ -20,7 +20,7 @@ fn contend(scene: &mut Scene) {
 }
 
 #[test]
-fn a_lock_that_nobody_else_wants_is_passed_on_for_one_ttl_in_all() {
+fn uncontended_lock_is_handed_off_for_at_most_one_ttl() {
     let mut scene = Scene::holding(3);
     for _ in 0..10 {
         assert_eq!(passes(&mut scene), 100);
@@ -34,7 +34,7 @@ fn a_lock_that_nobody_else_wants_is_passed_on_for_one_ttl_in_all() {
 }
 
 #[test]
-fn a_lock_that_others_want_is_passed_on_a_few_times() {
+fn contended_lock_is_handed_off_a_few_times() {
     type Learn = fn(&mut Scene);
     let ways: [(&str, Learn); 3] = [
         ("a wake-up", contend),
@@ -50,7 +50,7 @@ fn a_lock_that_others_want_is_passed_on_a_few_times() {
 }
 
 #[test]
-fn a_lock_that_others_want_is_passed_on_for_a_short_time() {
+fn contended_lock_is_handed_off_for_a_short_time() {
     let mut scene = Scene::holding(3);
     contend(&mut scene);
     scene.advance(BUDGET.time.saturating_sub(MILLISECOND));
@@ -62,7 +62,7 @@ fn a_lock_that_others_want_is_passed_on_for_a_short_time() {
 }
 
 #[test]
-fn what_the_wait_has_taken_is_not_counted() {
+fn wait_time_does_not_count_against_the_hand_off_budget() {
     let mut scene = Scene::waiting(1);
     scene.hear(0, ACQUIRE, QUEUED);
     scene.advance(BUDGET.time * 10);
@@ -74,7 +74,7 @@ fn what_the_wait_has_taken_is_not_counted() {
 }
 
 #[test]
-fn no_budget_is_no_pass_while_others_wait() {
+fn contended_lock_is_not_handed_off_without_a_budget() {
     let none = LocalBudget { passes: 0, ..BUDGET };
     let mut scene = Scene::holding(1);
     let now = scene.now();
@@ -84,7 +84,7 @@ fn no_budget_is_no_pass_while_others_wait() {
 }
 
 #[test]
-fn a_place_in_the_queue_is_passed_on_and_a_first_try_is_not() {
+fn queue_place_is_handed_off_and_a_first_try_is_not() {
     for (phase, expected) in [(Phase::Waiting, true), (Phase::Trying, false), (Phase::Ended, false)] {
         let mut scene = Scene::holding(1);
         scene.candidate.phase = phase;
@@ -93,7 +93,7 @@ fn a_place_in_the_queue_is_passed_on_and_a_first_try_is_not() {
 }
 
 #[test]
-fn a_lease_that_has_run_out_is_not_passed_on() {
+fn expired_lease_is_not_handed_off() {
     let mut scene = Scene::holding(1);
     let valid = scene.provable();
     scene.advance(valid.saturating_sub(MILLISECOND));
@@ -104,7 +104,7 @@ fn a_lease_that_has_run_out_is_not_passed_on() {
 }
 
 #[test]
-fn a_quarter_of_the_ttl_must_be_left_for_the_next() {
+fn hand_off_requires_a_quarter_of_the_ttl() {
     let mut scene = Scene::holding(3);
     let valid = scene.provable();
     scene.advance(valid.saturating_sub(TTL / 4 + MILLISECOND));
@@ -116,7 +116,7 @@ fn a_quarter_of_the_ttl_must_be_left_for_the_next() {
 }
 
 #[test]
-fn a_lock_that_was_taken_over_stays_lost_whatever_the_nodes_say_later() {
+fn superseded_lock_stays_lost_despite_later_answers() {
     let mut scene = Scene::holding(1);
     scene.candidate.phase = Phase::Superseded;
     scene.hear(0, EXTEND, EXTENDED);

@@ -34,7 +34,7 @@ fn has(choice: u32, node: usize) -> bool {
 }
 
 #[test]
-fn whoever_can_prove_a_permit_is_counted_although_nodes_have_forgotten_it() {
+fn provable_permit_is_counted_despite_forgetful_nodes() {
     let other = numbered(1);
     for (nodes, forgetful) in [(1, 0), (2, 0), (3, 0), (3, 1), (4, 0), (4, 1), (5, 0), (5, 1), (5, 2), (6, 1), (6, 3)] {
         let scene = wanting(nodes, forgetful);
@@ -55,7 +55,7 @@ fn whoever_can_prove_a_permit_is_counted_although_nodes_have_forgotten_it() {
 }
 
 #[test]
-fn whoever_stands_in_few_of_many_rolls_can_prove_nothing_and_is_not_counted() {
+fn permit_in_too_few_holder_lists_is_not_counted() {
     let other = numbered(1);
     for (nodes, holder_lists, expected) in
         [(3, [1, 1], 1), (3, [1, 2], 0), (5, [1, 3], 0), (5, [2, 2], 1), (5, [2, 3], 0)]
@@ -68,28 +68,33 @@ fn whoever_stands_in_few_of_many_rolls_can_prove_nothing_and_is_not_counted() {
 }
 
 #[test]
-fn nobody_is_counted_where_a_yield_may_give_the_admission_away() {
+fn permit_is_not_requested_at_a_node_with_an_unanswered_yield() {
     let mut admission = Scene::waiting(3);
     admission.send(0, YIELD);
     admission.fail(1, YIELD, NodeError::Disconnected);
-    assert_eq!([0, 1, 2].map(|node| admission.candidate.may_stand_at(node)), [false, false, true]);
+    assert_eq!([0, 1, 2].map(|node| admission.candidate.can_request_permits_at(node)), [false, false, true]);
     admission.answer(0, Ok(Reply::Kept));
-    assert!(admission.candidate.may_stand_at(0), "the node has said that it has executed it");
+    assert!(admission.candidate.can_request_permits_at(0), "the node has said that it has executed it");
 
     let (mut scene, mut asked) = (wanting(3, 0), Vec::new());
     let now = scene.now;
-    scene.candidate.enter(numbered(0), now, |node| admission.candidate.may_stand_at(node), |out| asked.push(out.index));
+    scene.candidate.enter(
+        numbered(0),
+        now,
+        |node| admission.candidate.can_request_permits_at(node),
+        |out| asked.push(out.index),
+    );
     assert_eq!(asked, [0, 2]);
 }
 
 #[test]
-fn the_extensions_of_a_admission_ask_for_no_less_than_permits_count_on() {
+fn admission_extension_requests_the_full_ttl() {
     let ttl_asked = |is_admission: bool| {
         let mut scene = Scene::waiting(1);
         scene.prove(0);
         scene.candidate.hold(scene.now);
         if is_admission {
-            scene.candidate.stand_in_admission();
+            scene.candidate.mark_as_admission();
         }
         scene.advance(CLAIM / 2);
         let voter = scene.voter(0);
@@ -109,7 +114,7 @@ fn enter(scene: &mut Scene, answering: impl IntoIterator<Item = usize>, others: 
 }
 
 #[test]
-fn an_extension_counts_only_where_the_lease_has_not_run_out() {
+fn permit_extension_does_not_revive_an_expired_lease() {
     let mut scene = wanting(3, 0);
     enter(&mut scene, 0..3, &[]);
     assert_eq!(scene.candidate.entering(1, scene.now), Entering::Admitted);
@@ -126,7 +131,7 @@ fn an_extension_counts_only_where_the_lease_has_not_run_out() {
 }
 
 #[test]
-fn late_extension_of_a_permit_is_looked_for_before_the_lease_ends() {
+fn late_permit_extension_is_checked_before_the_lease_ends() {
     let mut scene = wanting(3, 0);
     enter(&mut scene, 0..3, &[]);
     scene.candidate.hold(scene.now);
@@ -166,22 +171,22 @@ fn enter_again(scene: &mut Scene) -> Vec<usize> {
 const ENTERED_ALONE: fn() -> Reply = || Reply::Entered { others: Arc::default(), strangers: 0, left: None };
 
 #[test]
-fn who_has_a_permit_comes_back_for_the_vote_that_it_lacks() {
+fn permit_holder_returns_for_a_missing_vote() {
     let mut scene = lacking_one();
     assert!(scene.candidate.comes_back(scene.now));
     assert_eq!(enter_again(&mut scene), [2]);
     assert!(!scene.candidate.comes_back(scene.now), "an answer is still to come");
     // An outstanding answer of another node does not matter under the admission lock.
     scene.candidate.ask_voters(scene.now, |_| ());
-    assert!(!scene.candidate.has_heard_of_permit());
+    assert!(!scene.candidate.has_all_permit_replies());
     scene.answer(2, Ok(ENTERED_ALONE()));
-    assert!(scene.candidate.has_heard_of_permit() && !scene.candidate.is_answered());
+    assert!(scene.candidate.has_all_permit_replies() && !scene.candidate.is_answered());
     assert_eq!(scene.vote(2), Vote::CLAIM);
     assert!(!scene.candidate.comes_back(scene.now), "nothing is lacking");
 }
 
 #[test]
-fn a_quorum_confirms_a_permit_before_it_is_asked_for_elsewhere() {
+fn quorum_confirms_a_permit_before_it_is_requested_elsewhere() {
     let mut scene = lacking_one();
     // This question was sent before, and its answer proves nothing about the time since.
     scene.hear(0, EXTEND, EXTENDED);
@@ -190,19 +195,19 @@ fn a_quorum_confirms_a_permit_before_it_is_asked_for_elsewhere() {
     scene.candidate.ask_voters(now, |out| asked.push(out.index));
     assert_eq!(asked, [0, 1]);
     scene.answer(0, Ok(EXTENDED));
-    assert!(!scene.candidate.voters_have_confirmed());
+    assert!(!scene.candidate.is_confirmed_by_quorum());
     scene.answer(1, Err(disconnected()));
     assert!(scene.candidate.is_held(scene.now), "by the leases that it knows of");
-    assert!(!scene.candidate.voters_have_confirmed(), "a connection that breaks is no answer");
+    assert!(!scene.candidate.is_confirmed_by_quorum(), "a connection that breaks is no answer");
     scene.candidate.connected(1, scene.now);
     scene.hear(1, EXTEND, EXTENDED);
-    assert!(scene.candidate.voters_have_confirmed());
+    assert!(scene.candidate.is_confirmed_by_quorum());
     scene.candidate.ask_voters(scene.now, |_| ());
-    assert!(!scene.candidate.voters_have_confirmed(), "it is asked anew");
+    assert!(!scene.candidate.is_confirmed_by_quorum(), "it is asked anew");
 }
 
 #[test]
-fn what_a_late_question_has_made_confirms_no_permit() {
+fn entry_made_by_a_late_command_does_not_confirm_a_permit() {
     // A call of the same process may have counted at that node before the entry was made.
     let mut scene = wanting(3, 0);
     enter(&mut scene, 0..2, &[]);
@@ -215,13 +220,13 @@ fn what_a_late_question_has_made_confirms_no_permit() {
     scene.answer(0, Ok(EXTENDED));
     // A renewal asks this node as well, since the permit may be there.
     scene.hear(2, EXTEND, EXTENDED);
-    assert!(!scene.candidate.voters_have_confirmed());
+    assert!(!scene.candidate.is_confirmed_by_quorum());
     scene.answer(1, Ok(EXTENDED));
-    assert!(scene.candidate.voters_have_confirmed());
+    assert!(scene.candidate.is_confirmed_by_quorum());
 }
 
 #[test]
-fn a_node_that_is_away_or_abstains_is_not_stood_in_line_for() {
+fn permit_holder_does_not_return_for_an_absent_or_abstaining_node() {
     let mut scene = lacking_one();
     scene.fail(2, EXTEND, disconnected());
     assert!(!scene.candidate.comes_back(scene.now));
@@ -234,7 +239,7 @@ fn a_node_that_is_away_or_abstains_is_not_stood_in_line_for() {
 }
 
 #[test]
-fn a_permit_that_was_lost_is_not_won_back() {
+fn lost_permit_is_not_regained() {
     let mut scene = lacking_one();
     scene.advance(TTL / 2);
     scene.hear(0, EXTEND, EXTENDED);
@@ -248,7 +253,7 @@ fn a_permit_that_was_lost_is_not_won_back() {
 }
 
 #[test]
-fn whoever_stands_in_no_admission_any_more_keeps_what_a_node_has_given() {
+fn permit_lease_survives_the_loss_of_the_admission_lock() {
     let mut scene = wanting(3, 0);
     enter(&mut scene, 0..2, &[]);
     let before = scene.voter(0).lease_end();
@@ -266,7 +271,7 @@ fn whoever_stands_in_no_admission_any_more_keeps_what_a_node_has_given() {
 }
 
 #[test]
-fn one_silent_node_is_not_waited_for_longer_than_a_part_of_the_turn() {
+fn silent_node_delays_a_permit_request_only_for_part_of_the_turn() {
     let slow = LeaseTerms { node_timeout: TTL, quorum: Quorum::of(3, 0), ..TERMS };
     let now = Instant::from_origin(Duration::from_secs(1));
     let mut scene = Scene { candidate: Candidate::new(std::iter::repeat_n(1, 3), slow, now).for_permit(), now };
@@ -278,7 +283,7 @@ fn one_silent_node_is_not_waited_for_longer_than_a_part_of_the_turn() {
 }
 
 #[test]
-fn the_end_of_a_permit_that_is_over_is_waited_for_no_more() {
+fn waiter_ignores_the_end_of_an_expired_permit() {
     let (mut scene, other) = (wanting(3, 0), numbered(1));
     let now = scene.now;
     scene.candidate.enter(numbered(0), now, |_| true, |_| ());
@@ -296,7 +301,7 @@ fn the_end_of_a_permit_that_is_over_is_waited_for_no_more() {
 }
 
 #[test]
-fn who_may_enter_but_has_too_little_left_of_its_leases_is_not_told_that_others_have_all_permits() {
+fn permit_with_too_little_lease_left_is_not_reported_as_full() {
     let short = LeaseTerms { ttl: Duration::from_secs(1), quorum: Quorum::of(3, 0), ..TERMS };
     let now = Instant::from_origin(Duration::from_secs(1));
     let mut scene = Scene { candidate: Candidate::new(std::iter::repeat_n(1, 3), short, now).for_permit(), now };
@@ -306,7 +311,7 @@ fn who_may_enter_but_has_too_little_left_of_its_leases_is_not_told_that_others_h
 }
 
 #[test]
-fn strangers_are_counted_as_often_as_they_may_be_the_same() {
+fn unknown_permit_holders_are_counted_at_their_possible_maximum() {
     let table = [(3, [1, 1, 1], 1), (3, [2, 1, 1], 2), (3, [1, 0, 0], 0), (3, [0, 1, 1], 1), (5, [3, 0, 0], 3)];
     for (nodes, strangers, expected) in table {
         let holder_lists = strangers.map(|strangers| HolderList { strangers, ..holder_list(&[]) });
@@ -315,7 +320,7 @@ fn strangers_are_counted_as_often_as_they_may_be_the_same() {
 }
 
 #[test]
-fn waiter_that_has_found_all_permits_taken_is_admitted_by_brief_leases() {
+fn waiter_that_found_all_permits_taken_is_admitted_on_brief_leases() {
     let (mut scene, other) = (wanting(3, 0), numbered(1));
     enter(&mut scene, 0..3, &[other]);
     assert!(matches!(scene.candidate.entering(1, scene.now), Entering::Full { .. }));
@@ -327,13 +332,13 @@ fn waiter_that_has_found_all_permits_taken_is_admitted_by_brief_leases() {
     (0..3).for_each(|node| scene.answer(node, Ok(ENTERED_ALONE())));
     assert_eq!(scene.candidate.entering(1, scene.now), Entering::Admitted);
     scene.candidate.hold(scene.now);
-    assert!(scene.candidate.stands_on_claims_until(scene.now).is_some_and(|end| end <= now.after(turn(TTL))));
+    assert!(scene.candidate.depends_on_claims_until(scene.now).is_some_and(|end| end <= now.after(turn(TTL))));
     (0..2).for_each(|node| scene.hear(node, EXTEND, EXTENDED));
-    assert_eq!(scene.candidate.stands_on_claims_until(scene.now), None, "a quorum has given whole leases");
+    assert_eq!(scene.candidate.depends_on_claims_until(scene.now), None, "a quorum has given whole leases");
 }
 
 #[test]
-fn late_answer_to_a_longer_question_proves_nothing_once_a_brief_lease_is_asked_for() {
+fn late_answer_proves_nothing_after_a_brief_lease_is_requested() {
     let (mut scene, other) = (wanting(3, 0), numbered(1));
     enter(&mut scene, 0..2, &[other]);
     scene.candidate.enter_briefly();
@@ -346,7 +351,7 @@ fn late_answer_to_a_longer_question_proves_nothing_once_a_brief_lease_is_asked_f
 }
 
 #[test]
-fn share_by_which_a_call_has_waited_is_no_permit() {
+fn reader_share_of_a_waiting_call_is_not_counted_as_a_permit() {
     let (mut scene, share, other) = (wanting(3, 0), numbered(1), numbered(2));
     scene.candidate.is_beside(share);
     enter(&mut scene, 0..3, &[share, other]);

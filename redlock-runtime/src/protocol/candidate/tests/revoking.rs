@@ -16,7 +16,7 @@ impl Scene {
 }
 
 #[test]
-fn it_asks_all_nodes_at_once_and_believes_no_more_than_the_answers() {
+fn break_message_is_verified_at_all_nodes_before_it_counts() {
     let mut scene = Scene::holding(3);
     let before = scene.candidate.held_until();
     for node in 0..3 {
@@ -30,7 +30,7 @@ fn it_asks_all_nodes_at_once_and_believes_no_more_than_the_answers() {
 }
 
 #[test]
-fn it_has_lost_the_lock_when_a_majority_says_so_and_knows_why() {
+fn lost_majority_is_reported_as_broken_only_after_a_break_message() {
     for is_told in [true, false] {
         let mut scene = Scene::holding(3);
         for node in 0..2 {
@@ -49,7 +49,7 @@ fn it_has_lost_the_lock_when_a_majority_says_so_and_knows_why() {
 }
 
 #[test]
-fn it_knows_why_when_the_lock_stood_on_just_enough_votes() {
+fn break_is_reported_as_the_loss_cause_even_with_a_bare_majority() {
     for is_told in [true, false] {
         let mut scene = Scene::new(3);
         (0..3).for_each(|node| scene.send(node, SET));
@@ -69,7 +69,7 @@ fn it_knows_why_when_the_lock_stood_on_just_enough_votes() {
 }
 
 #[test]
-fn a_lock_that_nobody_has_broken_is_not_lost_by_the_word_of_somebody() {
+fn false_break_message_does_not_change_the_loss_cause() {
     let mut scene = Scene::holding(3);
     assert_eq!(scene.revoke(0).len(), 3);
     scene.advance(2 * TTL);
@@ -78,7 +78,7 @@ fn a_lock_that_nobody_has_broken_is_not_lost_by_the_word_of_somebody() {
 }
 
 #[test]
-fn who_has_nothing_is_told_nothing_by_it() {
+fn waiter_without_votes_ignores_a_break_message() {
     let mut scene = Scene::waiting(3);
     let before = scene.wants();
     scene.candidate.revoked(0, scene.now());
@@ -87,7 +87,7 @@ fn who_has_nothing_is_told_nothing_by_it() {
 }
 
 #[test]
-fn what_was_granted_before_the_lock_was_broken_begins_no_body() {
+fn grants_before_a_break_message_begin_no_body() {
     for begins in [Scene::new as fn(usize) -> Scene, Scene::waiting] {
         for is_answered in [true, false] {
             let mut scene = begins(3);
@@ -114,7 +114,7 @@ fn what_was_granted_before_the_lock_was_broken_begins_no_body() {
 }
 
 #[test]
-fn who_waits_and_is_told_a_lie_has_the_lock_with_the_next_answers() {
+fn waiter_acquires_after_a_false_break_message() {
     let mut scene = Scene::waiting(3);
     (0..2).for_each(|node| scene.hear(node, ACQUIRE, GRANTED));
     scene.candidate.revoked(0, scene.now());
@@ -124,7 +124,7 @@ fn who_waits_and_is_told_a_lie_has_the_lock_with_the_next_answers() {
 }
 
 #[test]
-fn a_lock_that_may_be_broken_is_not_passed_on_before_the_nodes_have_answered() {
+fn lock_that_may_be_broken_is_not_handed_off_before_nodes_answer() {
     let wanted = Wanted { ttl: TTL, is_fenced: false, is_kept: false, linger: Duration::ZERO };
     let mut scene = Scene::holding(3);
     scene.candidate.revoked(0, scene.now());

@@ -7,7 +7,7 @@ const LEFT: Duration = Duration::from_secs(5);
 const QUEUED_FOR: Reply = Reply::Queued { left: Some(LEFT), rank: 0 };
 
 #[test]
-fn a_lock_is_free_when_enough_leases_of_others_have_ended() {
+fn lock_is_expected_free_when_enough_other_leases_end() {
     let longer = Reply::Queued { left: Some(LEFT * 2), rank: 0 };
     let unknown = Reply::Queued { left: None, rank: 0 };
     let table: [(&[Option<Reply>], Option<Duration>); 8] = [
@@ -36,7 +36,7 @@ fn a_lock_is_free_when_enough_leases_of_others_have_ended() {
 }
 
 #[test]
-fn a_node_that_is_ours_by_now_keeps_nobody_out() {
+fn node_with_an_own_vote_counts_as_free() {
     let mut scene = Scene::waiting(1);
     scene.hear(0, ACQUIRE, QUEUED_FOR);
     scene.claim(0);
@@ -48,7 +48,7 @@ fn a_node_that_is_ours_by_now_keeps_nobody_out() {
 }
 
 #[test]
-fn what_a_try_has_found_taken_is_asked_for() {
+fn occupants_found_after_a_try_decide_when_the_lock_is_free() {
     let mut scene = Scene::new(3);
     for node in [0, 1] {
         scene.hear(node, SET, Reply::Taken);

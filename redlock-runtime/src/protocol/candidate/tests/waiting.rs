@@ -7,7 +7,7 @@ use crate::protocol::timing::AFTER_FAILURE;
 const POLL: std::ops::RangeInclusive<Duration> = Duration::from_millis(750)..=Duration::from_millis(1250);
 
 #[test]
-fn a_waiter_asks_again_when_the_lease_of_the_holder_has_run_out() {
+fn waiter_polls_when_the_lease_of_the_holder_has_expired() {
     // Rest of the lease, number of waiters ahead, and time of the next question, in milliseconds.
     let table = [(100, 0, 105), (100, 1, 135), (300, 3, 395), (0, 10, 305), (0, 4000, 305)];
     for (left, rank, expected) in table {
@@ -22,7 +22,7 @@ fn a_waiter_asks_again_when_the_lease_of_the_holder_has_run_out() {
 }
 
 #[test]
-fn a_waiter_behind_a_lock_without_end_asks_every_second() {
+fn waiter_behind_a_lock_without_expiry_polls_every_second() {
     let mut scene = Scene::waiting(3);
     for _ in 0..3 {
         (0..3).for_each(|node| scene.hear(node, ACQUIRE, Reply::Queued { left: None, rank: 0 }));
@@ -38,7 +38,7 @@ fn a_waiter_behind_a_lock_without_end_asks_every_second() {
 }
 
 #[test]
-fn a_waiter_that_rests_asks_afterwards() {
+fn resting_waiter_asks_after_its_pause() {
     let mut scene = Scene::new(3);
     let from = scene.now().after(MILLISECOND);
     scene.candidate.wait(from);
@@ -48,7 +48,7 @@ fn a_waiter_that_rests_asks_afterwards() {
 }
 
 #[test]
-fn a_holder_knows_how_many_wait() {
+fn holder_knows_the_number_of_waiters() {
     let mut scene = Scene::holding(3);
     assert_eq!(scene.candidate.waiters(), 0);
     for waiters in [31, 30, 0] {
@@ -58,7 +58,7 @@ fn a_holder_knows_how_many_wait() {
 }
 
 #[test]
-fn a_claim_that_cannot_be_confirmed_is_asked_about_before_it_ends() {
+fn unconfirmed_claim_is_polled_before_it_ends() {
     let mut scene = Scene::waiting(3);
     (0..3).for_each(|node| scene.hear(node, ACQUIRE, QUEUED));
     scene.claim(0);
@@ -68,7 +68,7 @@ fn a_claim_that_cannot_be_confirmed_is_asked_about_before_it_ends() {
 }
 
 #[test]
-fn a_claim_that_comes_late_is_confirmed_while_the_lock_is_held() {
+fn late_claim_is_confirmed_while_the_lock_is_held() {
     let mut scene = Scene::waiting(3);
     (0..2).for_each(|node| scene.hear(node, ACQUIRE, GRANTED));
     scene.hear(2, ACQUIRE, QUEUED);
@@ -84,7 +84,7 @@ fn a_claim_that_comes_late_is_confirmed_while_the_lock_is_held() {
 }
 
 #[test]
-fn a_claim_of_a_node_that_abstains_is_not_confirmed() {
+fn claim_of_an_abstaining_node_is_not_confirmed() {
     let mut scene = Scene::waiting(1);
     scene.claim(0);
     scene.send(0, EXTEND);
@@ -94,7 +94,7 @@ fn a_claim_of_a_node_that_abstains_is_not_confirmed() {
 }
 
 #[test]
-fn a_vote_of_a_node_that_gives_no_answer_keeps_nobody_from_the_others() {
+fn vote_of_a_silent_node_does_not_block_requests_to_other_nodes() {
     // The token had two claims, and the third node was away. For ten seconds, that node was not asked.
     for silent in [disconnected(), unreachable(), NodeError::Refused("BUSY".into())] {
         let mut scene = Scene::waiting(3);
@@ -112,7 +112,7 @@ fn a_vote_of_a_node_that_gives_no_answer_keeps_nobody_from_the_others() {
 }
 
 #[test]
-fn a_token_that_claims_or_has_left_asks_nothing() {
+fn trying_or_ended_token_sends_no_queue_commands() {
     for phase in [Phase::Trying, Phase::Ended] {
         let mut scene = Scene::waiting(3);
         scene.hear(0, ACQUIRE, BEATEN);
@@ -122,7 +122,7 @@ fn a_token_that_claims_or_has_left_asks_nothing() {
 }
 
 #[test]
-fn a_new_connection_makes_a_waiter_ask_anew_and_leaves_a_holder_alone() {
+fn new_connection_makes_a_waiter_ask_again_and_not_a_holder() {
     let mut scene = Scene::waiting(3);
     (0..3).for_each(|node| scene.hear(node, ACQUIRE, QUEUED));
     scene.claim(0);
@@ -139,7 +139,7 @@ fn a_new_connection_makes_a_waiter_ask_anew_and_leaves_a_holder_alone() {
 }
 
 #[test]
-fn a_node_whose_wake_ups_do_not_arrive_yet_is_asked_a_little_later() {
+fn acquire_is_postponed_briefly_until_wake_ups_arrive() {
     let mut scene = Scene::new(1);
     let now = scene.now();
     scene.candidate.wait(now);
@@ -154,7 +154,7 @@ fn a_node_whose_wake_ups_do_not_arrive_yet_is_asked_a_little_later() {
 }
 
 #[test]
-fn silence_is_measured_from_when_a_majority_is_missing() {
+fn silence_is_measured_from_the_loss_of_a_majority() {
     let mut scene = Scene::waiting(3);
     let tick = |scene: &mut Scene| {
         let now = scene.now();
@@ -176,7 +176,7 @@ fn silence_is_measured_from_when_a_majority_is_missing() {
 }
 
 #[test]
-fn a_node_that_owes_many_answers_is_asked_nothing_more() {
+fn node_with_many_unanswered_commands_is_sent_nothing() {
     let mut scene = Scene::waiting(1);
     for _ in 0..8 {
         assert!(scene.voter(0).is_open());
@@ -188,7 +188,7 @@ fn a_node_that_owes_many_answers_is_asked_nothing_more() {
 }
 
 #[test]
-fn a_node_that_owes_an_answer_is_silent_whatever_it_has_said_before() {
+fn node_with_an_overdue_answer_counts_as_timed_out() {
     let mut scene = Scene::waiting(1);
     scene.hear(0, ACQUIRE, QUEUED);
     let reason = |scene: &Scene| scene.voter(0).reason(scene.now, NODE_TIMEOUT);

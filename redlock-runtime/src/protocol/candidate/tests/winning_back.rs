@@ -27,7 +27,7 @@ fn begun(answer: Answer) -> Scene {
 }
 
 #[test]
-fn a_node_whose_vote_is_lacking_is_asked_with_the_renewals() {
+fn missing_vote_is_requested_with_the_renewals() {
     for answer in [Err(unreachable()), Err(disconnected()), Ok(Reply::Taken), Err(NodeError::Refused("OOM".into()))] {
         let mut scene = begun(answer.clone());
         assert_eq!(scene.wants(), [None, None, None], "{answer:?}: not before");
@@ -40,7 +40,7 @@ fn a_node_whose_vote_is_lacking_is_asked_with_the_renewals() {
 }
 
 #[test]
-fn a_node_that_owes_an_answer_or_is_tainted_is_not_asked() {
+fn missing_vote_is_not_requested_from_a_tainted_or_pending_node() {
     let mut scene = begun(Ok(Reply::Taken));
     scene.candidate.voters[2].is_tainted = true;
     assert_eq!(scene.renewal()[2], None);
@@ -62,25 +62,25 @@ impl Scene {
 }
 
 #[test]
-fn only_renewals_of_locks_that_nobody_else_wants_may_go_out_with_others() {
+fn only_renewals_of_uncontended_locks_are_batched() {
     let mut scene = begun(Err(unreachable()));
-    let asked = |scene: &Scene| scene.candidate.holder_asks(0, Round::All, scene.now(), scene.now());
+    let asked = |scene: &Scene| scene.candidate.holder_command(0, Round::All, scene.now(), scene.now());
     assert_eq!(asked(&scene), Some(RENEW));
     scene.candidate.contended(0, false, scene.now());
     assert_eq!(asked(&scene), Some(EXTEND), "its answer says who waits");
 }
 
 #[test]
-fn a_holder_is_served_anew_once_for_each_connection_of_its_key() {
+fn holder_is_served_again_once_per_new_connection_of_its_key() {
     let mut scene = begun(Ok(Reply::Taken));
-    let served_anew = [1, 2, 2, 3].map(|epoch| scene.candidate.is_served_anew(0, epoch));
+    let served_anew = [1, 2, 2, 3].map(|epoch| scene.candidate.note_connection_epoch(0, epoch));
     assert_eq!(served_anew, [false, true, false, true]);
     let mut trying = Scene::new(3);
-    assert!(trying.candidate.is_served_anew(0, 1), "who looks at the connections itself is told of all");
+    assert!(trying.candidate.note_connection_epoch(0, 1), "who looks at the connections itself is told of all");
 }
 
 #[test]
-fn a_new_connection_makes_a_holder_ask_that_node_at_once() {
+fn new_connection_makes_a_holder_ask_its_node_at_once() {
     let mut scene = begun(Ok(Reply::Taken));
     let now = scene.now();
     scene.candidate.connected(0, now);
@@ -114,7 +114,7 @@ fn robbed(without: Option<Rule>) -> Scene {
 }
 
 #[test]
-fn a_lock_that_two_nodes_have_lost_is_not_won_back_one_by_one() {
+fn lock_lost_at_two_nodes_is_not_regained_one_by_one() {
     for (without, is_known) in [(None, true), (Some(Rule::VotersAreAskedFirst), false)] {
         let mut scene = robbed(without);
         if scene.renew().contains(&(0, WIN_BACK)) {
@@ -127,7 +127,7 @@ fn a_lock_that_two_nodes_have_lost_is_not_won_back_one_by_one() {
 }
 
 #[test]
-fn a_node_that_is_silent_or_gone_keeps_no_vote_from_being_won_back() {
+fn silent_or_absent_node_does_not_prevent_regaining_a_vote() {
     let mut scene = robbed(None);
     assert_eq!(scene.renew(), [], "both owe an answer");
     scene.answer(1, Ok(EXTENDED));
@@ -150,7 +150,7 @@ fn a_node_that_is_silent_or_gone_keeps_no_vote_from_being_won_back() {
 }
 
 #[test]
-fn who_waits_or_tries_is_not_asked_by_the_way_of_holders() {
+fn connection_event_for_holders_is_ignored_by_a_waiter() {
     let mut scene = Scene::waiting(3);
     scene.hear(0, ACQUIRE, QUEUED);
     let now = scene.now();
@@ -159,7 +159,7 @@ fn who_waits_or_tries_is_not_asked_by_the_way_of_holders() {
 }
 
 #[test]
-fn the_end_of_an_abstention_is_a_time_to_ask() {
+fn missing_vote_is_requested_when_an_abstention_ends() {
     let left = Duration::from_secs(2);
     let mut scene = begun(Err(NodeError::RecentlyRestarted(left)));
     let now = scene.now();
@@ -171,7 +171,7 @@ fn the_end_of_an_abstention_is_a_time_to_ask() {
 }
 
 #[test]
-fn a_holder_whose_lease_is_gone_asks_for_nothing_and_wins_nothing() {
+fn lapsed_holder_requests_nothing_and_regains_nothing() {
     let mut scene = begun(Ok(Reply::Taken));
     scene.send(2, WIN_BACK);
     scene.hear(0, EXTEND, Reply::NotOwner);
@@ -192,7 +192,7 @@ fn a_holder_whose_lease_is_gone_asks_for_nothing_and_wins_nothing() {
 
 /// A simulation needs five nodes, several of which pause at the right times; here, four answers suffice.
 #[test]
-fn without_the_rule_a_lock_comes_back_that_was_lost() {
+fn lapsed_lock_is_regained_only_without_the_rule() {
     for (without, comes_back) in [(None, false), (Some(Rule::LapsedLocksStayLost), true)] {
         let mut scene = begun(Ok(Reply::Taken));
         Arc::make_mut(&mut scene.candidate.terms).rules = Rules { without };
@@ -209,7 +209,7 @@ fn without_the_rule_a_lock_comes_back_that_was_lost() {
 }
 
 #[test]
-fn a_late_answer_to_an_extension_counts_for_a_lease_that_never_ended() {
+fn late_extension_answer_counts_if_the_lease_never_ended() {
     let mut scene = begun(Ok(Reply::Taken));
     (0..2).for_each(|node| scene.send(node, EXTEND));
     scene.hear(2, WIN_BACK, QUEUED);
@@ -222,7 +222,7 @@ fn a_late_answer_to_an_extension_counts_for_a_lease_that_never_ended() {
 }
 
 #[test]
-fn a_lock_that_is_not_renewed_asks_for_the_rest_of_its_lease() {
+fn lock_without_renewal_requests_only_its_remaining_lease() {
     let mut scene = lacking(Ok(Reply::Taken));
     let begin = scene.now();
     scene.candidate.begin(UNRENEWED, begin);
@@ -250,7 +250,7 @@ fn a_lock_that_is_not_renewed_asks_for_the_rest_of_its_lease() {
 }
 
 #[test]
-fn claims_that_are_handed_to_a_lock_that_is_not_renewed_make_it_no_longer() {
+fn claims_do_not_lengthen_a_lock_without_renewal() {
     for renew in [false, true] {
         let mut scene = lacking(Ok(Reply::Taken));
         let begin = scene.now();
@@ -266,10 +266,10 @@ fn claims_that_are_handed_to_a_lock_that_is_not_renewed_make_it_no_longer() {
 }
 
 #[test]
-fn a_vote_comes_with_the_number_of_the_token_and_a_renewal_without() {
+fn vote_request_carries_the_fencing_number_and_a_renewal_does_not() {
     let mut scene = begun(Ok(Reply::Taken));
     let now = scene.now();
-    scene.candidate.want_number(true);
+    scene.candidate.set_fencing_wanted(true);
     scene.candidate.issue(FencingDecision::Agreed(7), now).unwrap();
     scene.candidate.connected(2, now);
     let mut sent = Vec::new();
@@ -280,7 +280,7 @@ fn a_vote_comes_with_the_number_of_the_token_and_a_renewal_without() {
 }
 
 #[test]
-fn what_the_connection_before_still_owed_keeps_no_node_from_being_asked() {
+fn unanswered_command_of_an_old_connection_does_not_block_the_node() {
     let mut scene = begun(Ok(Reply::Taken));
     (0..3).for_each(|node| scene.send(node, if node < 2 { EXTEND } else { WIN_BACK }));
     scene.answer(1, Ok(EXTENDED));
@@ -295,7 +295,7 @@ fn what_the_connection_before_still_owed_keeps_no_node_from_being_asked() {
 }
 
 #[test]
-fn who_keeps_a_node_still_knows_that_a_holder_wants_it() {
+fn kept_vote_is_yielded_again_to_a_holder_that_wants_it() {
     let by = OwnerToken::parse("00000000-0002-7000-8000-000000000000@00000000000000000000002").unwrap();
     let mut scene = Scene::waiting(3);
     scene.hear(0, ACQUIRE, BEATEN);
@@ -311,7 +311,7 @@ fn who_keeps_a_node_still_knows_that_a_holder_wants_it() {
 }
 
 #[test]
-fn a_question_gives_no_key_an_earlier_end_than_an_answer_that_is_to_come() {
+fn extension_does_not_end_the_key_before_one_still_in_flight() {
     // A question for a whole ttl is unanswered when renewal is switched off.
     let mut scene = lacking(Ok(Reply::Taken));
     let now = scene.now();

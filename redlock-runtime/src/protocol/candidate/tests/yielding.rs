@@ -10,7 +10,7 @@ fn beaten(nodes: usize) -> Scene {
 }
 
 #[test]
-fn a_minority_is_yielded_at_once_and_a_majority_never() {
+fn minority_is_yielded_at_once_and_a_majority_never() {
     /// Answers of three nodes, and the next commands for them.
     type Row = ([Option<Reply>; 3], [Option<Verb>; 3]);
     let (vote, first) = (Some(GRANTED), Some(BEATEN));
@@ -40,7 +40,7 @@ fn a_minority_is_yielded_at_once_and_a_majority_never() {
 }
 
 #[test]
-fn only_a_smaller_token_is_given_way_to() {
+fn waiter_yields_only_to_a_smaller_token() {
     for is_smaller in [false, true] {
         let mut scene = Scene::waiting(3);
         scene.hear(0, ACQUIRE, GRANTED);
@@ -51,7 +51,7 @@ fn only_a_smaller_token_is_given_way_to() {
 }
 
 #[test]
-fn a_holder_yields_nothing() {
+fn holder_yields_nothing() {
     let mut scene = Scene::holding(3);
     let now = scene.now();
     (0..3).for_each(|node| scene.candidate.contended(node, true, now));
@@ -59,7 +59,7 @@ fn a_holder_yields_nothing() {
 }
 
 #[test]
-fn what_was_granted_before_a_yield_does_not_count_after_it() {
+fn grant_before_a_yield_does_not_count_after_it() {
     for late in [EXTENDED, GRANTED] {
         let mut scene = beaten(3);
         scene.send(0, EXTEND);
@@ -87,7 +87,7 @@ fn nothing_is_sent_after_a_yield_until_it_is_answered() {
 }
 
 #[test]
-fn what_is_kept_must_be_confirmed() {
+fn kept_vote_must_be_confirmed() {
     let mut scene = beaten(1);
     scene.send(0, YIELD);
     scene.answer(0, Ok(Reply::Kept));
@@ -96,7 +96,7 @@ fn what_is_kept_must_be_confirmed() {
 }
 
 #[test]
-fn a_yield_that_was_cut_off_taints_its_node_for_ever() {
+fn yield_with_an_unknown_outcome_taints_its_node_forever() {
     let table: [(NodeError, bool); 6] = [
         (disconnected(), true),
         (NodeError::TimedOut(NODE_TIMEOUT), true),
@@ -120,7 +120,7 @@ fn a_yield_that_was_cut_off_taints_its_node_for_ever() {
 }
 
 #[test]
-fn a_tainted_node_counts_for_nothing_and_too_many_of_them_spoil_the_token() {
+fn tainted_nodes_never_vote_and_too_many_of_them_lose_the_majority() {
     let mut scene = beaten(3);
     scene.fail(0, YIELD, disconnected());
     assert!(!scene.candidate.has_lost_its_majority(scene.now()), "two others can still make a majority");

@@ -38,7 +38,7 @@ impl Members {
     }
 
     /// Returns `true` if the cluster is healthy: it has a map and reports no fault, every slot has a member, and all members are connected.
-    pub(in super::super) fn are_well(&self) -> bool {
+    pub(in super::super) fn is_healthy(&self) -> bool {
         self.status() == Status::Up && self.read(|state| state.is_well)
     }
 

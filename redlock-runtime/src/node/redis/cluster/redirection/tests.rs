@@ -62,13 +62,13 @@ fn value(line: &str) -> Value {
 
 /// The number of such a lock is unknown, and it may have none.
 #[tokio::test]
-async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
+async fn lock_is_released_if_its_slot_moved_before_its_number_arrived() {
     let clock = BallotClock::new(Clock::Boot);
     clock.believe(Believed::Ours);
     let members: Arc<dyn Redirect> = Arc::new(Nobody);
     for (of_number, is_torn) in [("MOVED 4438 h:7001", true), ("NOPERM no permissions", false)] {
         let (live, (recipient, pending)) = (live(), Recipient::task());
-        live.redirect_with(&members);
+        live.set_redirect(&members);
         live.send(command(SET, clock.draw(7)), recipient);
         let outgoing = taken(&live).pop().unwrap();
         live.answered_in_parts(outgoing.asked(), Value::Okay, &[value(of_number), value(of_number)]);
@@ -81,7 +81,7 @@ async fn a_lock_whose_slot_left_before_its_number_was_said_is_given_back() {
 struct Nobody;
 
 impl Redirect for Nobody {
-    fn executed_elsewhere(&self) {}
+    fn on_redirected_execution(&self) {}
 
     fn redirect(&self, question: Question, _redirection: Redirection, error: &NodeError) {
         question.answer(Err(error.clone()));
@@ -91,7 +91,7 @@ impl Redirect for Nobody {
         question.answer(Ok(reply));
     }
 
-    fn want_map(&self) {}
+    fn request_map(&self) {}
 
     fn host(&self) -> &'static str {
         ""
@@ -99,7 +99,7 @@ impl Redirect for Nobody {
 }
 
 #[test]
-fn what_members_say() {
+fn cluster_member_replies_are_parsed() {
     let at = |port| MemberAddress::new("h", port, "");
     let table = [
         ("MOVED 4438 h:7001", Some(Redirection::Moved(at(7001)))),
@@ -120,7 +120,7 @@ fn what_members_say() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_not_sent_on_but_for_a_release() {
+fn abandoned_command_is_not_redirected_except_a_release() {
     for verb in [SET, ACQUIRE, ADOPT, EXTEND, YIELD, RELEASE] {
         let (awaited, _pending) = question(verb);
         assert!(may_be_redirected(&awaited), "{verb:?}");
@@ -134,7 +134,7 @@ fn what_nobody_waits_for_is_not_sent_on_but_for_a_release() {
 
 /// The release was queued after the check for a waiting caller, and before the acquisition was queued.
 #[test]
-fn nothing_is_put_behind_the_last_command() {
+fn redirected_command_is_not_queued_behind_its_release() {
     for (verb, is_asking) in [SET, ACQUIRE, ADOPT, EXTEND].into_iter().flat_map(|verb| [(verb, false), (verb, true)]) {
         let (live, (mut taking, pending)) = (live(), question(verb));
         assert!(may_be_redirected(&taking));
@@ -148,7 +148,7 @@ fn nothing_is_put_behind_the_last_command() {
 
 /// A member to which a slot is moving would redirect the command without the `ASKING`.
 #[test]
-fn what_was_asked_for_is_asked_for_again_when_its_script_was_lost() {
+fn asking_is_repeated_when_the_script_was_lost() {
     let (live, (mut renewal, _pending)) = (live(), question(EXTEND));
     renewal.asked_by = asked_by(true);
     live.send_on(renewal);
@@ -163,7 +163,7 @@ fn what_was_asked_for_is_asked_for_again_when_its_script_was_lost() {
 }
 
 #[test]
-fn an_acquisition_that_is_awaited_stands_before_its_release() {
+fn redirected_acquire_is_queued_before_its_release() {
     let (live, (mut taking, _pending)) = (live(), question(ACQUIRE));
     taking.asked_by = asked_by(true);
     live.send_on(taking);
@@ -179,27 +179,27 @@ fn an_acquisition_that_is_awaited_stands_before_its_release() {
 }
 
 #[test]
-fn a_command_alone_names_the_lock_in_place_of_its_queue_and_draws_no_number() {
+fn command_without_queue_repeats_the_lock_key_and_draws_no_number() {
     let (live, known) = (live(), Ballot::known(7));
     for (verb, fence) in [(RELEASE, None), (EXTEND, None), (EXTEND, Some(known)), (ACQUIRE, None)] {
         let (recipient, _pending) = Recipient::task();
         let mut question = Question::new(command(verb, fence), None, recipient);
-        assert!(make_alone(&mut question), "{verb:?}");
+        assert!(try_set_alone_form(&mut question), "{verb:?}");
         live.send_on(question);
         let taken = taken(&live);
         let words = words(first(&taken[0]));
         assert_eq!(words[2..5], ["2", "order:7", "order:7"], "{verb:?}");
         let Some(Outgoing::Worded(_, ReplyKind::Question(mut question))) = taken.into_iter().next() else { panic!() };
-        assert!(!make_alone(&mut question), "{verb:?} is not sent so twice");
+        assert!(!try_set_alone_form(&mut question), "{verb:?} is not sent so twice");
     }
     let clock = BallotClock::new(Clock::Boot);
     clock.believe(Believed::Ours);
     let (recipient, _pending) = Recipient::task();
-    assert!(!make_alone(&mut Question::new(command(EXTEND, clock.draw(7)), None, recipient)));
+    assert!(!try_set_alone_form(&mut Question::new(command(EXTEND, clock.draw(7)), None, recipient)));
 }
 
 #[test]
-fn what_has_arrived_is_given_back_with_its_queue() {
+fn moved_command_is_sent_with_its_queue_again() {
     let (mut release, _pending) = question(RELEASE);
     for (form, expected) in [
         (Form::Alone, Form::Whole),
@@ -207,14 +207,14 @@ fn what_has_arrived_is_given_back_with_its_queue() {
         (Form::Queue(Box::new(Reply::Released)), Form::Queue(Box::new(Reply::Released))),
     ] {
         release.form = form;
-        make_whole(&mut release);
+        set_whole_form(&mut release);
         assert_eq!(release.form, expected);
     }
 }
 
 /// Their keys have different slots.
 #[test]
-fn extensions_at_a_member_do_not_go_together() {
+fn extensions_at_a_cluster_member_are_not_batched() {
     let live = live();
     let extends_together = |live: &LiveConnection| {
         live.send(command(Verb::Renew { ttl: CLAIM }, None), Recipient::task().0);
@@ -222,13 +222,13 @@ fn extensions_at_a_member_do_not_go_together() {
     };
     assert!(extends_together(&live));
     let members: Arc<dyn Redirect> = Arc::new(Nobody);
-    live.redirect_with(&members);
+    live.set_redirect(&members);
     assert!(!extends_together(&live));
 }
 
 /// Otherwise the member would execute the next command of any caller although it does not have the slot.
 #[test]
-fn who_may_say_asking_is_found_out_without_a_command_of_others() {
+fn asking_permission_is_probed_without_affecting_other_commands() {
     let live = live();
     drop(live.try_asking());
     let [outgoing] = &taken(&live)[..] else { panic!() };
@@ -238,7 +238,7 @@ fn who_may_say_asking_is_found_out_without_a_command_of_others() {
 }
 
 #[test]
-fn what_an_answer_means_that_was_given_without_the_queue() {
+fn reply_without_queue_is_interpreted_by_verb() {
     let (mut question, _pending) = question(RELEASE);
     question.form = Form::Alone;
     for reply in [Reply::Released, Reply::NotOwner] {
@@ -259,7 +259,7 @@ fn what_an_answer_means_that_was_given_without_the_queue() {
 }
 
 #[test]
-fn who_waits_goes_on_with_that_while_the_keys_are_not_together() {
+fn waiter_keeps_waiting_while_its_keys_are_split() {
     let error = refused(&error("TRYAGAIN Multiple keys request"));
     assert!(is_later(&unanswerable(&question(ACQUIRE).0, &error)));
     for verb in [SET, EXTEND] {
@@ -272,7 +272,7 @@ fn is_later(answer: &Answer) -> bool {
 }
 
 #[test]
-fn what_was_not_executed_may_be_tried_again() {
+fn redirected_command_that_was_not_executed_is_a_transient_error() {
     for line in ["MOVED 4438 h:7001", "ASK 4438 h:7001", "TRYAGAIN Multiple keys request"] {
         for (redirects, expected) in [(1, ON_ITS_WAY), (MOST, IN_CIRCLES)] {
             let said = not_executed(&refused(&error(line)), redirects);
@@ -284,7 +284,7 @@ fn what_was_not_executed_may_be_tried_again() {
 }
 
 #[test]
-fn who_is_cut_off_or_follows_another_one_refuses_for_reasons_of_its_own() {
+fn isolated_or_replica_member_errors_are_recognized() {
     let table = [
         ("CLUSTERDOWN The cluster is down", true),
         ("READONLY You can't write against a read only replica.", true),
@@ -293,12 +293,12 @@ fn who_is_cut_off_or_follows_another_one_refuses_for_reasons_of_its_own() {
         ("TRYAGAIN Multiple keys request", false),
     ];
     for (line, expected) in table {
-        assert_eq!(is_out_of_office(&refused(&error(line))), expected, "{line}");
+        assert_eq!(is_refusal_to_serve(&refused(&error(line))), expected, "{line}");
     }
 }
 
 #[test]
-fn an_extension_that_was_sent_elsewhere_makes_no_lease_shorter() {
+fn redirected_extension_is_marked_late_unless_it_is_final() {
     let live = live();
     let table = [(EXTEND, true), (ADOPT, true), (Verb::Keep { ttl: CLAIM }, false), (RELEASE, false), (ACQUIRE, false)];
     for (verb, is_late) in table {
