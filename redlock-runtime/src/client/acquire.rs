@@ -262,9 +262,9 @@ impl<'c> Call<'c> {
     fn hold(&self, turn: LocalOwner, fencing_token: Option<FencingToken>) -> AcquiredLock {
         let now = self.now();
         let span = self.hold_span(turn.acquisition(), fencing_token);
-        let counted_for = turn.acquisition().begin(self.hold, self.site.id, span, now);
+        let check_within = turn.acquisition().begin(self.hold, self.site.id, span, now);
         self.count_as_acquired(now);
-        self.local.watch(turn.acquisition(), counted_for, now);
+        self.local.watch(turn.acquisition(), check_within, now);
         #[cfg(feature = "testing")]
         self.note_stay(&turn, fencing_token);
         AcquiredLock { share: Share::Turn(turn), fencing_token, place: self.place }

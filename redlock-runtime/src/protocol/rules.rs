@@ -197,6 +197,9 @@ pub(crate) enum Rule {
     BlockersArePinged,
     /// Readers pass over a waiter that has not been heard of for a while, as long as they can share the lock.
     SilentWaitersLeave,
+    /// A command that removes absent or silent waiters notifies the next waiter for several names that the name is free.
+    /// Otherwise, that waiter asks only at its next poll.
+    NextAfterTheAbsentAsks,
     /// Queued readers enter together if no writer waits between them.
     ReadersTogether,
     /// A holder that has downgraded its lock never holds it exclusively again, because the other readers rely on their

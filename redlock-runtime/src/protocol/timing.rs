@@ -45,6 +45,14 @@ pub(crate) const RECHECK_PER_CLAIM: f64 = 0.9;
 /// flight. Smaller: a slow reply stops the body. Larger: the body waits for replies without need.
 pub(crate) const ENTERABLE_PER_CLAIM: u32 = 4;
 
+/// Time for which a body runs on proven claims before they are confirmed. Smaller: more bodies cost a command that they
+/// do not need. Larger: a body depends for longer on claims that a restarted server may have forgotten.
+pub(crate) const CONFIRM_AFTER: Duration = Duration::from_millis(4);
+
+/// Divisor of the ttl that gives the time of the first check of a lock. At 3 or smaller: a lock could be renewed late.
+/// Larger: more checks that find nothing due.
+pub(crate) const LOOKS_PER_TTL: u32 = 8;
+
 /// Divisor of the rest of the claims that gives the next check of a lock that depends on claims (an eighth). The check
 /// processes the replies to their extensions; calls that watch for the approaching end of the lease check at this
 /// interval as well. At 1: the replies are read when the lock is already lost. Smaller: the approaching end is noticed

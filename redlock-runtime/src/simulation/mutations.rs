@@ -22,7 +22,7 @@ use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;
 use super::sharing::{
-    joined_readers, joined_with_thefts, lowered_with_cuts, readers_and_writers, readers_crowd, readers_with_cancels,
+    bank_with_crashes, joined_readers, joined_with_thefts, lowered_with_cuts, readers_and_writers, readers_crowd, readers_with_cancels,
     readers_with_crashes, readers_with_pauses, stream_of_readers,
 };
 use super::tree::{bank_among_tries, fenced_bank, tree, tree_with_cancels};
@@ -46,7 +46,7 @@ const LONG_BODY: u64 = 1500;
 /// Rule, circumstances in which it matters, and promises that break without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 109] = [
+const CASES: [Case; 110] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -156,6 +156,7 @@ const CASES: [Case; 109] = [
     (Rule::RepeatedReleasesGoOn, dead_crowd, &[Promise::Progress]),
     (Rule::RepeatedReleasesGoOn, dead_readers, &[Promise::Progress]),
     (Rule::FailedScriptsAreReleased, failing_scripts, &[Promise::Clean]),
+    (Rule::NextAfterTheAbsentAsks, bank_with_crashes, &[Promise::Progress]),
     (Rule::FreeNamesAreReserved, bank_among_tries, &[Promise::Fairness, Promise::Order]),
 ];
 

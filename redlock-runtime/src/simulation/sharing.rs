@@ -97,6 +97,13 @@ pub(super) fn bank_with_cancels() -> Profile {
     Profile { keys: 2..=2, sets: 70, sharing: 20, ..readers_with_cancels() }
 }
 
+/// Waiters for both keys die. Many others wait, so that one of them asks soon.
+pub(super) fn bank_with_crashes() -> Profile {
+    let faults = Faults { crashes: 3, until: 400, ..Faults::NONE };
+    let (clients, tasks, bodies) = (7..=8, 1..=1, 100..=400);
+    Profile { nodes: vec![1], clients, tasks, bodies, faults, sets: 80, sharing: 0, bound: 1200, ..bank_crowd() }
+}
+
 /// Connections break while calls wait for both keys.
 pub(super) fn bank_with_cuts() -> Profile {
     let faults = Faults { cuts: 6, until: 900, ..Faults::NONE };

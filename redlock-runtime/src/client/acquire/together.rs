@@ -76,10 +76,10 @@ impl Call<'_> {
     /// Gives the lock to this call, and lets other calls join.
     fn open(&self, turn: LocalOwner) -> AcquiredLock {
         let now = self.now();
-        let counted_for = turn.acquisition().counted_for(now);
+        let check_within = turn.acquisition().check_within(now);
         let member = self.local.open_to_readers(turn, self.site.id, now);
         let obtained = self.hold_member(member);
-        self.local.watch(obtained.acquisition(), counted_for, now);
+        self.local.watch(obtained.acquisition(), check_within, now);
         obtained
     }
 

@@ -20,16 +20,16 @@ use tracing::Span;
 
 impl Acquisition {
     /// Gives the lock to a call of that site, with its own options, and with a `span` if spans are enabled. Returns the
-    /// time for which the call can rely on the lock at present.
+    /// time within which the lock needs a check.
     pub(crate) fn begin(&self, options: HoldOptions, site: SiteId, span: Option<Span>, now: Instant) -> Duration {
         let mut state = self.state();
-        let counted_for = state.candidate.begin(options, now);
+        let check_within = state.candidate.begin(options, now);
         state.present = Some(Present::new(site));
         if let Some(span) = span {
             state.rare().span = Some(Arc::new(span));
         }
         self.answer(&mut state);
-        counted_for
+        check_within
     }
 
     /// Returns the number of watchers of a loss.
@@ -75,9 +75,17 @@ impl Acquisition {
         self.state().candidate.depends_on_claims_until(self.now()).is_some()
     }
 
-    /// Returns the time for which the lock needs no check at present.
-    pub(crate) fn counted_for(&self, now: Instant) -> Duration {
-        self.state().candidate.counted_for(now)
+    /// Returns the time within which the lock needs a check.
+    pub(crate) fn check_within(&self, now: Instant) -> Duration {
+        self.state().candidate.check_within(now)
+    }
+
+    /// Records that another call of the process waits for the lock, which confirms it at once.
+    pub(crate) fn set_followed(&self) {
+        let (mut state, now) = (self.state(), self.now());
+        if state.candidate.set_followed(now) {
+            self.send_next(&mut state, now);
+        }
     }
 
     /// Returns the remaining time of the lock, if it is or was held.

@@ -64,7 +64,7 @@ impl Acquisition {
         members.change(number, Member { begun: Some((site, now)), must_end });
         let TokenEnd(end) = members.new_end()?;
         state.candidate.set_must_end(end);
-        Some(state.candidate.counted_for(now))
+        Some(state.candidate.check_within(now))
     }
 
     /// Removes the member with that number. Returns `true` if it was the last, so that the token must be released.

@@ -107,6 +107,12 @@ impl LocalQueue {
         }
         let waiter = Arc::new(LocalWaiter::new(wanted));
         let place = entry.join(Arc::clone(&waiter));
+        let (_, others) = place;
+        if others == 0 {
+            let acquisition = Arc::clone(entry.acquisition());
+            drop(shard);
+            acquisition.set_followed();
+        }
         Entered::Behind(LocalWait::new(self, key, place, waiter))
     }
 }

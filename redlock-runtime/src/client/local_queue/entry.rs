@@ -243,6 +243,9 @@ impl Entry {
 
     /// Changes the token of the process for the key.
     fn go_on_as(&mut self, acquisition: Arc<Acquisition>) {
+        if !self.is_alone() {
+            acquisition.set_followed();
+        }
         (self.acquisition, self.retakes) = (acquisition, 0);
     }
 

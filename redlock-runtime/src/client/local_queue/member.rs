@@ -42,8 +42,8 @@ impl Member {
 
     /// Begins the use of the lock at `now`. The call must be done by `must_end`, if there is such a time.
     pub(crate) fn begin(&self, site: SiteId, must_end: Option<Instant>, now: Instant) {
-        if let Some(counted_for) = self.acquisition.begin_member(self.number, site, must_end, now) {
-            self.local.watch(&self.acquisition, counted_for, now);
+        if let Some(check_within) = self.acquisition.begin_member(self.number, site, must_end, now) {
+            self.local.watch(&self.acquisition, check_within, now);
         }
     }
 

@@ -140,9 +140,9 @@ impl LocalQueue {
         self.schedule_check_within(Duration::ZERO, now);
     }
 
-    /// Schedules the checks of the lock of `acquisition`, which is held from now on with this `ttl`.
-    pub(crate) fn watch(self: &Arc<Self>, acquisition: &Acquisition, ttl: Duration, now: Instant) {
-        let (line, planned) = (acquisition.line(), Planned::first(ttl, now));
+    /// Schedules the first check of the lock of `acquisition` within that time. It is held from now on.
+    pub(crate) fn watch(self: &Arc<Self>, acquisition: &Acquisition, within: Duration, now: Instant) {
+        let (line, planned) = (acquisition.line(), Planned::within(within, now));
         self.shard(&line).schedule_check(&line, planned);
         self.schedule_check_within(planned.by.since(now), now);
     }

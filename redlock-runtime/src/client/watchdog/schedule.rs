@@ -12,13 +12,11 @@
 
 use crate::client::acquisition::Acquisition;
 use crate::protocol::candidate::{Candidate, Look, Phase};
+use crate::protocol::timing::LOOKS_PER_TTL;
 use crate::time::clock::Instant;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Divisor of the ttl that gives the time of the first check. At 3 or smaller: a lock could be renewed late. Larger:
-/// more checks that find nothing due.
-const LOOKS_PER_TTL: u32 = 8;
 /// Divisor of the ttl that gives the time by which a lock may be renewed early, together with others. Smaller: more
 /// locks are renewed in one burst. Larger: more wake-ups.
 const TOGETHER_PER_TTL: u32 = 64;
@@ -54,18 +52,18 @@ impl Planned {
 
     /// Plans the first check of a lock of this `ttl` that was acquired at `now`.
     pub(crate) fn first(ttl: Duration, now: Instant) -> Self {
-        Self::together(now.after(pause(ttl)), ttl)
+        Self::within(ttl / LOOKS_PER_TTL, now)
+    }
+
+    /// Plans a check within that time from `now`, or a little earlier together with others.
+    pub(crate) fn within(within: Duration, now: Instant) -> Self {
+        Self::together(now.after(within), within * LOOKS_PER_TTL)
     }
 
     /// Returns the plan that satisfies both.
     pub(crate) fn or(self, other: Self) -> Self {
         Self { by: self.by.min(other.by), from: self.from.min(other.from) }
     }
-}
-
-/// Returns the pause before the next check of a lock of this `ttl`.
-fn pause(ttl: Duration) -> Duration {
-    ttl / LOOKS_PER_TTL
 }
 
 /// Returns `true` if so many locks are `due` that the others have to wait for the next check.
@@ -95,7 +93,7 @@ fn plan(candidate: &Candidate, is_watched: bool, now: Instant) -> (bool, Planned
     match candidate.look(now, soon, is_watched) {
         Look::Due => {
             let whole = candidate.check_time_after_renewal(now, soon).map(|at| Planned::together(at, ttl));
-            (true, whole.unwrap_or_else(|| Planned::at(now.after(pause(candidate.counted_for(now))))))
+            (true, whole.unwrap_or_else(|| Planned::at(now.after(candidate.check_within(now)))))
         }
         Look::DueAt(at) => (false, Planned::together(at, ttl)),
         Look::Later(at) => (false, Planned::at(at)),
@@ -118,7 +116,7 @@ pub(crate) struct Heard {
 
 /// Returns the outcome of a renewal of `candidate` at `asked`, from the answers by `now`.
 pub(crate) fn heard(candidate: &Candidate, asked: Instant, now: Instant) -> Heard {
-    let after_a_pause = now.after(pause(candidate.counted_for(now)));
+    let after_a_pause = now.after(candidate.check_within(now));
     let is_awaited = candidate.phase() == Phase::Holding && candidate.is_awaited();
     Heard {
         is_awaited,

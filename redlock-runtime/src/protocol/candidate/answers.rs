@@ -53,6 +53,9 @@ impl Voter {
             Reply::Found { left, .. } => self.found(sent, left, phase, now),
             Reply::Kept => {
                 self.vote = if self.vote.is_granted() { self.vote } else { Vote::CLAIM };
+                if phase == Phase::Holding {
+                    self.confirm_at(now);
+                }
                 // `wanted_by` was set after the yield was sent, so it is more recent than this reply.
                 self.is_beaten = false;
             }

@@ -8,17 +8,22 @@
 //! 2. A claim counts for its own length, which the previous owner has chosen. It never counts beyond `CLAIM`, beyond
 //!    our `ttl`, or beyond the expiry that an unanswered command may set.
 //! 3. A yield in flight voids a claim, and so does a taint, just like a lease.
-//! 4. The extensions are sent before the body begins, with or without a proof. Their replies turn the claims into
-//!    leases, or remove the nodes and thereby stop the body.
-//! 5. A fencing number is agreed on together with the extension, so a fenced call waits for the replies. So does a call
+//! 4. The extensions are sent when a body has run for `CONFIRM_AFTER`, all together. Their replies turn the claims into
+//!    leases, or remove the nodes and thereby stop the body. A shorter body releases the claims, and no extension is
+//!    sent. The watchdog sends the extensions, because a body may block its thread for longer than a claim lasts.
+//! 5. The extensions are sent before the body begins if a claim is not proven, if less than half of a claim is left,
+//!    or if the lock is needed for longer than a claim: another call of the process waits for it, it may stay idle
+//!    afterwards, or it is an admission lock.
+//! 6. A fencing number is agreed on together with the extension, so a fenced call waits for the replies. So does a call
 //!    whose key has to stay taken after it, because a claim could end first.
-//! 6. A claim never revives a lapsed lock, proven or not: another token may have held the lock since.
+//! 7. A claim never revives a lapsed lock, proven or not: another token may have held the lock since.
 
 use super::voter::Voter;
 use super::{Candidate, Phase};
 use crate::protocol::command::ProvenClaim;
 use crate::protocol::lease;
 use crate::protocol::rules::Rule;
+use crate::protocol::timing::{CONFIRM_AFTER, LOOKS_PER_TTL};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -29,10 +34,62 @@ impl Candidate {
         let is_lapsed = self.phase == Phase::Holding && !self.is_proven(now);
         let counts = !is_lapsed || !self.terms.applies(Rule::LapsedLocksStayLost);
         let proven = proven.filter(|_| counts).map(|claim| self.within_rest(self.terms.claimed_until(claim), now));
+        let confirm_at = self.confirm_late_claim_at(now);
         if let Some(voter) = self.voters.get_mut(index) {
             voter.claimed(now, claim_end, proven);
+            if let Some(at) = confirm_at {
+                voter.confirm_at(at);
+            }
         }
         self.note_proof();
+    }
+
+    /// Returns the time to confirm a claim that arrives while the lock is held: together with the others, or at once if
+    /// they were confirmed before.
+    fn confirm_late_claim_at(&self, now: Instant) -> Option<Instant> {
+        (self.phase == Phase::Holding).then(|| self.confirmations_due().unwrap_or(now))
+    }
+
+    /// Returns the time at which a holder confirms its claims, if it has not done so yet.
+    fn confirmations_due(&self) -> Option<Instant> {
+        let unconfirmed = self.voters.iter().filter(|voter| voter.is_unconfirmed_claim());
+        unconfirmed.filter_map(|voter| voter.recheck_at).min().filter(|_| self.phase == Phase::Holding)
+    }
+
+    /// Plans the confirmation of the claims with which the lock is held from now on.
+    pub(super) fn plan_confirmations(&mut self, now: Instant) {
+        let at = if self.may_confirm_later() { now.after(CONFIRM_AFTER) } else { now };
+        self.confirm_at(at);
+    }
+
+    /// Plans the confirmation of all claims that were not confirmed yet.
+    fn confirm_at(&mut self, at: Instant) {
+        self.voters.iter_mut().for_each(|voter| voter.confirm_at(at));
+    }
+
+    /// Records that another call of the process waits for the lock. A claim is too short to be passed on, so it is
+    /// confirmed at once. Returns `true` if a confirmation is due.
+    pub(crate) fn set_followed(&mut self, now: Instant) -> bool {
+        self.is_followed = true;
+        let is_due = self.confirmations_due().is_some();
+        if is_due {
+            self.confirm_at(now);
+        }
+        is_due
+    }
+
+    /// Returns `true` if a body may begin on claims whose extensions were not sent yet.
+    pub(super) fn confirms_later(&self, now: Instant) -> bool {
+        let until = || self.fresh_until(|_| true);
+        self.may_confirm_later()
+            && self.counts_claims(now)
+            && until().is_some_and(|end| end >= now.after(self.terms.claim() / 2))
+    }
+
+    /// Returns `true` if a claim is long enough for the present call.
+    fn may_confirm_later(&self) -> bool {
+        let is_needed_for_longer = self.hold_period.lingers() || self.hold_period.is_admission() || self.is_followed;
+        !is_needed_for_longer && self.may_rely_on_claims() && !self.is_permit() && !self.adopts
     }
 
     /// Returns the end of the claims that count and were not extended yet, if there are any. An outstanding answer may
@@ -57,9 +114,11 @@ impl Candidate {
         self.valid_until().filter(|end| now < *end && by_leases < Some(*end))
     }
 
-    /// Returns the time for which the lock needs no check after a call has acquired it.
-    pub(crate) fn counted_for(&self, now: Instant) -> Duration {
-        self.depends_on_claims_until(now).map_or(self.terms.ttl, |end| end.since(now).min(self.terms.ttl))
+    /// Returns the time within which the lock needs a check.
+    pub(crate) fn check_within(&self, now: Instant) -> Duration {
+        let lasts = self.depends_on_claims_until(now).map_or(self.terms.ttl, |end| end.since(now).min(self.terms.ttl));
+        let unconfirmed_for = self.confirmations_due().map_or(Duration::MAX, |at| at.since(now));
+        unconfirmed_for.min(lasts / LOOKS_PER_TTL)
     }
 
     /// Sets if the key has to stay taken after the present call.
@@ -70,9 +129,13 @@ impl Candidate {
     /// Returns `true` if a body may begin on claims and leases that were confirmed since there are enough votes, and
     /// enough time is left.
     pub(super) fn is_enterable(&self, now: Instant) -> bool {
-        let is_sent = |voter: &Voter| !voter.is_claim() || voter.extended_at.is_some();
-        let until = || self.fresh_until(is_sent);
-        let counts = self.counts_claims(now) && !self.fencing.is_wanted() && !self.is_kept;
-        counts && until().is_some_and(|end| end >= self.terms.enterable_from(now))
+        let until = || self.fresh_until(|voter| !voter.is_unconfirmed_claim());
+        let is_sent = || until().is_some_and(|end| end >= self.terms.enterable_from(now));
+        self.counts_claims(now) && self.may_rely_on_claims() && (is_sent() || self.confirms_later(now))
+    }
+
+    /// Returns `true` if the body of the present call may begin before its claims are leases.
+    const fn may_rely_on_claims(&self) -> bool {
+        !self.fencing.is_wanted() && !self.is_kept
     }
 }

@@ -74,7 +74,9 @@ impl Pair {
     fn new(nodes: usize, cuts: usize, rules: Rules) -> Self {
         let (node_timeout, quorum) = (TTL / 50, Quorum::of(nodes, 0));
         let terms = LeaseTerms { ttl: TTL, drift_factor: 0.01, node_timeout, quorum, rules };
-        let candidate = Candidate::new(std::iter::repeat_n(0, nodes), terms, now());
+        let mut candidate = Candidate::new(std::iter::repeat_n(0, nodes), terms, now());
+        // The model has no time, and confirms every claim at once.
+        candidate.set_followed(now());
         let (epochs, overtaken) = (vec![0; nodes], vec![false; nodes]);
         Self { model: Client::new(nodes, false, None), candidate, nodes, epochs, cuts, overtaken }
     }

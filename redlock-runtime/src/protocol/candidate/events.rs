@@ -20,8 +20,12 @@ impl Candidate {
         self.note_confirmation(index, &answer, counts);
         let may_have_some = answer == Ok(Reply::NotOwner) && self.may_have_some();
         let (phase, adopts) = (self.phase, self.adopts);
-        if let Ok(Reply::Extended { waiters, .. }) = answer {
-            self.waiters = waiters;
+        match answer {
+            Ok(Reply::Extended { waiters, .. }) => self.waiters = waiters,
+            Ok(Reply::Queued { rank, .. }) => {
+                self.wait.iter_mut().for_each(|wait| wait.most_ahead = wait.most_ahead.max(rank));
+            }
+            _ => {}
         }
         let is_entered = matches!(answer, Ok(Reply::Entered { .. }));
         let Some(voter) = self.voters.get_mut(index) else { return };

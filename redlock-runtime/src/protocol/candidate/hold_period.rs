@@ -116,6 +116,10 @@ impl HoldPeriod {
         self.is_admission = true;
     }
 
+    pub(crate) const fn is_admission(&self) -> bool {
+        self.is_admission
+    }
+
     /// Returns `true` if only whole leases are requested, however long the call needs the lock.
     pub(crate) const fn asks_for_whole_leases(&self) -> bool {
         self.renews || self.is_admission

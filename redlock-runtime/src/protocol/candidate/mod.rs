@@ -152,11 +152,13 @@ pub(crate) struct Candidate {
     fencing: FencingNumber,
     /// Set if the key has to stay taken after the present call.
     is_kept: bool,
+    /// Set if another call of this process waits for the lock.
+    is_followed: bool,
     /// Latest time until which the lock was ever provably ours.
     proven_until: Option<Instant>,
     /// Time since which other tokens are known to want the lock.
     contended_since: Option<Instant>,
-    /// Number of waiters that a node has reported with an extension.
+    /// Estimated number of waiters, see [`waiters`](Self::waiters).
     waiters: u32,
     /// State that exists only while the token waits. Boxed: there are many held locks.
     wait: Option<Box<Wait>>,
@@ -204,6 +206,7 @@ impl Candidate {
             has_several: false,
             fencing: FencingNumber::new(terms.rules),
             is_kept: false,
+            is_followed: false,
             terms,
             proven_until: None,
             contended_since: None,
@@ -230,18 +233,19 @@ impl Candidate {
 
     /// Records that the token owns the lock now, if it did not before.
     pub(crate) fn hold(&mut self, now: Instant) {
+        self.waiters = self.wait.as_ref().map_or(self.waiters, |wait| wait.most_ahead.max(self.waiters));
         (self.phase, self.wait) = (Phase::Holding, None);
         self.hold_period.hold(now);
         self.voters.iter_mut().for_each(|voter| voter.held(now));
+        self.plan_confirmations(now);
         // Limits that depend on waiters are counted from now, not from the start of the wait.
         self.contended_since = self.contended_since.map(|_| now);
     }
 
-    /// Gives the lock to a call, with its own options. Returns the time for which the call can rely on the lock at
-    /// present.
+    /// Gives the lock to a call, with its own options. Returns the time within which the lock needs a check.
     pub(crate) fn begin(&mut self, options: HoldOptions, now: Instant) -> Duration {
         self.hold_period.begin(options, now);
-        self.counted_for(now)
+        self.check_within(now)
     }
 
     /// Sets the time for which the acting call wants the lock to stay idle after it; zero if not at all.
@@ -275,7 +279,8 @@ impl Candidate {
         self.contended_since.is_some()
     }
 
-    /// Returns the number of tokens that wait for the end of the lock, as the last extended node has reported it.
+    /// Returns the number of tokens that wait for the end of the lock: as the last extended node has reported it, or the
+    /// number of tokens that were ahead of this one, because about as many come behind it on a contended key.
     pub(crate) const fn waiters(&self) -> u32 {
         self.waiters
     }

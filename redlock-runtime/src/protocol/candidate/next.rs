@@ -3,7 +3,8 @@
 //! For each node, the first matching line tells which command a waiting candidate wants to send:
 //!
 //! 1. *Enough votes are ours*: an extension of each vote that is a claim, or a lease that is nearly over. It confirms
-//!    the votes. No other command is sent in this state, and no node is yielded.
+//!    the votes. No other command is sent in this state, and no node is yielded. If a body can begin on the claims, they
+//!    are confirmed later ([`claims`](super::claims)).
 //! 2. *A token with precedence waits at our node*, because it is smaller or holds the lock elsewhere: a yield. It is
 //!    sent at once and without waiting for other nodes, because all others may wait for it. A yield to a holder names
 //!    that holder.
@@ -121,10 +122,14 @@ impl Candidate {
         let (ttl, claim) = (self.terms.ttl, self.terms.claim());
         match self.phase {
             Phase::Holding if voter.is_claim() && self.wants_extension(voter, now) => {
-                self.rest(voter, now).map(|ttl| self.extension_verb(ttl))
+                let is_due = voter.is_due(now) || !voter.is_unconfirmed_claim();
+                self.rest(voter, now).filter(|_| is_due).map(|ttl| self.extension_verb(ttl))
             }
             Phase::Holding => self.holder_command(index, Round::None, now, now),
-            Phase::Waiting if self.has_votes(now) => self.wants_extension(voter, now).then(|| self.extension_verb(ttl)),
+            Phase::Waiting if self.has_votes(now) => {
+                let wants = self.wants_extension(voter, now) && !self.confirms_later(now);
+                wants.then(|| self.extension_verb(ttl))
+            }
             Phase::Waiting if voter.must_yield() && self.may_yield(now) => Some(Verb::Yield { claim }),
             Phase::Waiting => voter.is_request_due(now).then_some(Verb::Acquire { ttl, claim, holds: false }),
             Phase::Trying | Phase::Superseded | Phase::Ended => None,

@@ -159,12 +159,13 @@ impl Candidate {
 
     /// Returns the ballot that a holder proposes to node number `index` together with its command. A vote that is won
     /// back comes with the number of the token. So does the adoption of a detached lock at a node that could not be
-    /// asked before. An extension does not change the number.
+    /// asked before, and the confirmation of a claim. The extension of a lease does not change the number.
     pub(super) fn fence_of_holder(&self, index: usize, verb: Verb) -> Option<Fence> {
         let is_lacking = || self.voters.get(index).is_some_and(|voter| !voter.vote.is_granted());
         let is_new = match verb {
             Verb::Acquire { .. } => true,
             Verb::Adopt { .. } => is_lacking(),
+            Verb::Extend { .. } => self.voters.get(index).is_some_and(Voter::is_claim),
             _ => false,
         };
         let wants = is_new && self.terms.applies(Rule::WonVotesCarryTheNumber);

@@ -192,6 +192,13 @@ impl Voter {
         self.schedule_recheck(now);
     }
 
+    /// Plans the confirmation of a claim, unless it was sent before.
+    pub(super) const fn confirm_at(&mut self, at: Instant) {
+        if self.is_unconfirmed_claim() {
+            self.recheck_at = Some(at);
+        }
+    }
+
     pub(super) const fn schedule_recheck(&mut self, now: Instant) {
         self.recheck_at = Some(now);
     }
@@ -254,6 +261,11 @@ impl Voter {
     /// Returns `true` if the node holds the lock for us as a claim that was not extended yet.
     pub(super) const fn is_claim(&self) -> bool {
         matches!(self.vote, Vote::Claimed { .. })
+    }
+
+    /// Returns `true` if the node holds the lock for us as a claim, and no extension was sent since.
+    pub(super) const fn is_unconfirmed_claim(&self) -> bool {
+        self.is_claim() && self.extended_at.is_none()
     }
 
     /// Returns the time until which the node provably holds the lock for us, as a lease or as a claim.

@@ -13,6 +13,8 @@ pub(super) struct Wait {
     pub(super) listening_by: Instant,
     /// Time at which the token asks every node again.
     pub(super) poll_at: Instant,
+    /// Largest number of tokens ahead that a node has reported.
+    pub(super) most_ahead: u32,
 }
 
 impl Wait {

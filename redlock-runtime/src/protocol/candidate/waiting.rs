@@ -37,7 +37,8 @@ impl Candidate {
         if self.phase == Phase::Trying {
             self.phase = Phase::Waiting;
             let listening_by = from.after(self.terms.node_timeout);
-            let wait = Wait { voted_since: None, silent_since: None, listening_by, poll_at: self.poll_again(from) };
+            let poll_at = self.poll_again(from);
+            let wait = Wait { voted_since: None, silent_since: None, listening_by, poll_at, most_ahead: 0 };
             self.wait = Some(Box::new(wait));
         }
     }
@@ -117,7 +118,7 @@ impl Candidate {
 
     /// Returns `true` if a waiting token has an action due before `until`, without further events.
     pub(crate) fn has_event_before(&self, until: Instant, now: Instant) -> bool {
-        self.phase == Phase::Waiting && self.next_event(now) < until
+        self.phase == Phase::Waiting && (self.next_event(now) < until || self.has_votes(now) && self.is_confirmed(now))
     }
 
     /// Returns the time for which too few nodes have taken part, or have answered too late for a lease.

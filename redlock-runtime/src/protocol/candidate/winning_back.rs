@@ -62,7 +62,8 @@ impl Candidate {
             let may_ask = voter.is_free_to_ask() && !self.waits_for_others(voter, now);
             return may_ask.then(|| Verb::Acquire { ttl, claim: self.terms.claim(), holds: true });
         }
-        voter.is_renewable(self.adopts).then(|| self.renewal_verb(ttl))
+        let verb = if voter.is_claim() { self.extension_verb(ttl) } else { self.renewal_verb(ttl) };
+        voter.is_renewable(self.adopts).then_some(verb)
     }
 
     /// Returns `true` if the vote of `voter` is missing and must be won back. A detached lock may still be stored under

@@ -173,25 +173,31 @@ impl Execution<'_> {
         self.left().or_else(|| self.readers().map(|readers| readers.expires().since(self.now)))
     }
 
-    /// Passes over the waiters that alone block the token at this name, until one of them is present. Returns `true` if
-    /// any was passed over.
+    /// Removes the waiters that alone block the token at this name, until one of them is present. Returns `true` if any
+    /// was removed.
     pub(super) fn passes_over(&mut self) -> bool {
         let mut has_passed = false;
-        while !self.is_unfinished() && self.passes_first_over() {
+        while !self.is_unfinished() && self.passes_first_over(has_passed) {
             has_passed = true;
         }
         has_passed
     }
 
-    /// Passes over the first such waiter if it is absent or silent. Returns `true` if it was.
-    fn passes_first_over(&mut self) -> bool {
+    /// Removes the first such waiter if it is absent or silent. Returns `true` if it was.
+    ///
+    /// If the command `has_passed` over other waiters before, the present one may be first only since then. A waiter for
+    /// several names must ask for all of them, so it is notified that this one is free. A waiter for one name is
+    /// admitted by the same command.
+    fn passes_first_over(&mut self, has_passed: bool) -> bool {
         let is_only_behind = !self.is_held_against() && self.is_behind_others();
         let first = self.queue().and_then(|queue| queue.first_against(self.class));
         let Some(first) = first.filter(|_| is_only_behind) else { return false };
         let (now, by) = (self.now, self.token);
+        let line = self.queue().and_then(|queue| queue.line_of(first)).unwrap_or(Line::ALONE);
+        let is_first_now = has_passed && line.has_several && self.applies(Rule::NextAfterTheAbsentAsks);
+        let notice = if is_first_now { Notice::Free } else { Notice::Contended { by } };
         let pings = self.applies(Rule::BlockersArePinged);
-        if pings && (self.is_gone(first) || self.notify(first, Notice::Contended { by }) == 0) {
-            let line = self.queue().and_then(|queue| queue.line_of(first)).unwrap_or(Line::ALONE);
+        if pings && (self.is_gone(first) || self.notify(first, notice) == 0) {
             self.strike_gone(first, line);
             return true;
         }

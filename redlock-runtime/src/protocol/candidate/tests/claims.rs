@@ -4,6 +4,7 @@ use super::*;
 use crate::protocol::candidate::waiting::Waited;
 use crate::protocol::command::Number;
 use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::timing::CONFIRM_AFTER;
 
 /// Provable part of a claim that is announced at once: less drift and 2 ms.
 const PROVEN: Duration = Duration::from_millis(988);
@@ -27,12 +28,19 @@ impl Scene {
         self.candidate.held_until().map_or(Duration::ZERO, |end| end.since(self.now))
     }
 
-    /// Creates a token that has begun on the claims of two of three nodes, whose extensions are not answered.
-    fn begun() -> Self {
+    /// Creates a token that waits, and has the claim of one of three nodes.
+    fn with_one_claim() -> Self {
         let mut scene = Self::waiting(3);
         (0..3).for_each(|node| scene.hear(node, ACQUIRE, QUEUED));
         scene.announce(0, 1000, 0);
         assert_eq!((scene.go_on(), scene.wants()), (None, vec![None; 3]), "one is no majority");
+        scene
+    }
+
+    /// Creates a token that has begun on the claims of two of three nodes, whose extensions are not answered.
+    fn begun() -> Self {
+        let mut scene = Self::with_one_claim();
+        assert!(!scene.candidate.set_followed(scene.now), "it holds nothing yet");
         scene.announce(1, 1000, 0);
         assert_eq!(scene.wants(), [EXTENSION, EXTENSION, None]);
         assert_eq!(scene.go_on(), Some(Waited::Held));
@@ -69,6 +77,58 @@ fn unconfirmed_lock_ends_with_its_claims_and_stays_lost() {
 }
 
 #[test]
+fn claims_are_confirmed_together_while_the_body_runs() {
+    let mut scene = Scene::with_one_claim();
+    scene.announce(1, 1000, 0);
+    assert_eq!((scene.wants(), scene.go_on()), (vec![None; 3], Some(Waited::Held)), "the body begins without them");
+    assert_eq!(scene.candidate.begin(HoldOptions::default(), scene.now), CONFIRM_AFTER);
+    scene.advance(MILLISECOND);
+    scene.announce(2, 1000, 0);
+    assert_eq!(scene.wants(), vec![None; 3], "late claims are confirmed with the others");
+    let due = scene.now.after(CONFIRM_AFTER - MILLISECOND);
+    assert_eq!(scene.candidate.look(scene.now, scene.now, false), Look::DueAt(due));
+    scene.now = due;
+    let mut asked = Vec::new();
+    assert!(scene.candidate.renew(scene.now, scene.now, |out| asked.push((out.index, out.verb))));
+    assert_eq!(asked, [(0, EXTEND), (1, EXTEND), (2, EXTEND)]);
+    assert_eq!(scene.wants(), vec![None; 3]);
+    (0..3).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    assert_eq!((scene.left(), scene.candidate.counts_claims(scene.now)), (scene.provable(), false));
+}
+
+#[test]
+fn waiting_call_of_the_process_confirms_the_claims_at_once() {
+    let mut scene = Scene::with_one_claim();
+    scene.announce(1, 1000, 0);
+    assert_eq!(scene.go_on(), Some(Waited::Held));
+    assert!(scene.candidate.set_followed(scene.now));
+    assert_eq!(scene.wants(), [EXTENSION, EXTENSION, None]);
+    scene.go_on();
+    assert!(!scene.candidate.set_followed(scene.now), "they are on their way");
+}
+
+#[test]
+fn extensions_are_sent_first_if_a_claim_is_too_short_for_the_call() {
+    let changes: [(&str, fn(&mut Candidate)); 3] = [
+        ("idle time afterwards", |candidate| candidate.linger(Duration::from_secs(1))),
+        ("admission lock", |candidate| candidate.mark_as_admission()),
+        ("call behind it", |candidate| drop(candidate.set_followed(Instant::from_origin(Duration::ZERO)))),
+    ];
+    for (name, change) in changes {
+        let mut scene = Scene::with_one_claim();
+        change(&mut scene.candidate);
+        scene.announce(1, 1000, 0);
+        assert_eq!(scene.wants(), [EXTENSION, EXTENSION, None], "{name}");
+    }
+    for (name, ago) in [("half of a claim", 480), ("less than half of a claim", 500)] {
+        let mut scene = Scene::with_one_claim();
+        scene.announce(1, 1000, ago);
+        let is_sent_later = scene.wants() == [None, None, None];
+        assert_eq!(is_sent_later, ago < 490, "{name}");
+    }
+}
+
+#[test]
 fn later_claim_is_extended() {
     let mut scene = Scene::begun();
     scene.announce(2, 1000, 0);
@@ -93,6 +153,7 @@ fn body_begins_only_with_enough_proven_time_left() {
     for (name, length, ago, is_fenced, expected) in table {
         let mut scene = Scene::waiting(1);
         scene.candidate.set_fencing_wanted(is_fenced);
+        scene.candidate.set_followed(scene.now);
         scene.hear(0, ACQUIRE, QUEUED);
         scene.announce(0, length, ago);
         let waited = scene.go_on();
@@ -138,6 +199,7 @@ fn call_that_keeps_its_key_does_not_continue_on_inherited_claims() {
     for (is_kept, is_passable) in [(false, true), (true, false)] {
         let mut scene = Scene::waiting(1);
         scene.candidate.terms = Arc::new(LeaseTerms { ttl: CLAIM, ..*scene.candidate.terms() });
+        scene.candidate.set_followed(scene.now);
         scene.announce(0, 1000, 0);
         assert_eq!(scene.go_on(), Some(Waited::Held));
         scene.candidate.set_kept_afterwards(is_kept);
@@ -151,15 +213,15 @@ fn call_that_keeps_its_key_does_not_continue_on_inherited_claims() {
 fn lock_held_on_claims_is_checked_until_they_become_leases() {
     for renew in [true, false] {
         let mut scene = Scene::begun();
-        let counted_for = scene.candidate.begin(HoldOptions { renew, ..HoldOptions::default() }, scene.now);
-        assert_eq!(counted_for, PROVEN);
+        let check_within = scene.candidate.begin(HoldOptions { renew, ..HoldOptions::default() }, scene.now);
+        assert_eq!(check_within, PROVEN / 8);
         for _ in 0..10 {
             let left = scene.left();
             let next = match scene.candidate.look(scene.now, scene.now, false) {
                 Look::DueAt(next) | Look::Later(next) => next,
                 Look::Due => {
                     assert!(scene.candidate.renew(scene.now, scene.now, |_| {}));
-                    scene.now.after(scene.candidate.counted_for(scene.now) / 8)
+                    scene.now.after(scene.candidate.check_within(scene.now))
                 }
                 Look::Nothing => panic!("it is held"),
             };
@@ -167,7 +229,7 @@ fn lock_held_on_claims_is_checked_until_they_become_leases() {
             scene.now = next;
         }
         (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
-        assert_eq!((scene.candidate.answers_due(scene.now), scene.candidate.counted_for(scene.now)), (None, TTL));
+        assert_eq!((scene.candidate.answers_due(scene.now), scene.candidate.check_within(scene.now)), (None, TTL / 8));
     }
 }
 

@@ -77,7 +77,7 @@ fn late_claim_is_confirmed_while_the_lock_is_held() {
     assert_eq!(scene.wants(), [None, None, None]);
     scene.claim(2);
     assert_eq!(scene.wants(), [None, None, Some(EXTEND)]);
-    scene.send(2, EXTEND);
+    assert!(scene.candidate.next_commands(now, |_| true, |_| {}));
     assert_eq!(scene.wants(), [None, None, None], "once");
     scene.answer(2, Ok(EXTENDED));
     assert_eq!(scene.wants(), [None, None, None]);

@@ -321,7 +321,6 @@ local function share_of(who)
       return as, at
     end
   end
-  return nil
 end
 
 -- Returns the class in which a token holds the key, nil if it does not.
@@ -671,11 +670,14 @@ local function take_all(ttl, claim)
 end
 
 -- Removes the first waiter if it alone blocks the calling token, and its process is gone or silent. Returns true if the waiter was removed.
-local function passes_first_over()
+-- If others were removed before it, a waiter for several keys is notified that the key is free: it may be the first only since then.
+local function passes_first_over(has_passed)
   local next, line = first_against(class)
   if is_held() or not next or not is_before(next, token) then
-    return false
-  elseif gone[manager_of(next)] or notify(next, 'contended ' .. next .. ' ' .. token .. ' ' .. lock) == 0 then
+    return
+  end
+  local text = has_passed and line > 1 and 'free ' .. next or 'contended ' .. next .. ' ' .. token
+  if gone[manager_of(next)] or notify(next, text .. ' ' .. lock) == 0 then
     strike_gone(next, line)
     return true
   end
@@ -689,13 +691,12 @@ local function passes_first_over()
     -- The waiter came before the key was shared, or the clock was set back since it last asked.
     redis.call('ZADD', queue, score(1, now), next .. '#')
   end
-  return false
 end
 
 -- Repeats this with the next waiters, until one of them is alive. Returns true if any waiter was removed.
 local function passes_over()
   local has_passed = false
-  while looks > 0 and passes_first_over() do
+  while looks > 0 and passes_first_over(has_passed) do
     has_passed = true
   end
   return has_passed
