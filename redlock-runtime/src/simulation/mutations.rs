@@ -22,8 +22,8 @@ use super::profile::Profile;
 use super::records::Promise;
 use super::run::run;
 use super::sharing::{
-    bank_with_crashes, joined_readers, joined_with_thefts, lowered_with_cuts, readers_and_writers, readers_crowd, readers_with_cancels,
-    readers_with_crashes, readers_with_pauses, stream_of_readers,
+    bank_with_crashes, joined_readers, joined_with_thefts, lowered_with_cuts, readers_and_writers, readers_crowd,
+    readers_with_cancels, readers_with_crashes, readers_with_pauses, stream_of_readers,
 };
 use super::tree::{bank_among_tries, fenced_bank, tree, tree_with_cancels};
 use super::{Failure, SCHEDULES, SEED, number, search};
