@@ -6,13 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// Entry of a new connection among the received commands.
+const CONNECTED: &str = "(connected)";
 
 /// Speaks RESP on loopback until it is dropped, and records the commands of clients.
 #[derive(Debug)]
 pub struct FakeServer {
     address: SocketAddr,
     received: Arc<Mutex<Vec<String>>>,
+    clients: Arc<Mutex<JoinSet<()>>>,
     accepting: JoinHandle<()>,
 }
 
@@ -68,16 +72,17 @@ impl FakeServer {
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
+        let clients = Arc::<Mutex<JoinSet<()>>>::default();
         let accepting = tokio::spawn({
-            let received = Arc::clone(&received);
+            let (received, clients) = (Arc::clone(&received), Arc::clone(&clients));
             async move {
                 while let Ok((client, _)) = listener.accept().await {
-                    record(&received, "(connected)");
-                    tokio::spawn(serve(client));
+                    record(&received, CONNECTED);
+                    clients.lock().unwrap_or_else(PoisonError::into_inner).spawn(serve(client));
                 }
             }
         });
-        Self { address, received, accepting }
+        Self { address, received, clients, accepting }
     }
 
     /// Returns the port on 127.0.0.1.
@@ -90,6 +95,17 @@ impl FakeServer {
     #[must_use]
     pub fn url(&self) -> String {
         format!("redis://{}", self.address)
+    }
+
+    /// Closes the connections of all clients. New ones are accepted.
+    pub fn disconnect(&self) {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+    }
+
+    /// Returns the number of connections so far.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.received().iter().filter(|line| *line == CONNECTED).count()
     }
 
     /// Returns all commands so far, with a line `(connected)` for each connection.

@@ -5,6 +5,8 @@
 //!    does not own.
 //! 1. If the message names a token of this process for the key, that token is notified. It may be the token of the
 //!    local queue, or share the lock. If no call uses it, it is released to the waiters.
+//!    If claims are confirmed later, the router plans that: it runs on the thread of the watchdog, and the task that
+//!    waits for the lock would have to wake that thread.
 //! 2. A token that only keeps its key taken does not react.
 //! 3. Any other token is released: its process or its call is gone, or its release was lost, and no other process would
 //!    ever release it. While its release is in flight, another one would find nothing.
@@ -86,6 +88,9 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     let mut is_recalled = !knows_first && recalls();
     let is_known = ours.as_ref().is_some_and(|ours| ours.notice(index, notice));
     is_recalled |= knows_first && is_known && recalls();
+    if let (Some(ours), Notice::Proven(_)) = (&ours, notice) {
+        local.plan_confirmation(ours);
+    }
     let is_kept = !is_known && shared.kept_tokens.is_kept(&subject.token, shared.clock.now());
     // A notification shows no contention if it released an idle lock, even if several nodes sent it. The same holds if
     // its key is only kept taken, or if the other token only asks.

@@ -1,7 +1,7 @@
 //! A Redis Cluster as one node, by itself and in a quorum.
 
 mod failover;
-mod forged;
+pub(crate) mod forged;
 mod leaving;
 mod listing;
 mod load;

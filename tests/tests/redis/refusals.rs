@@ -94,18 +94,27 @@ async fn server_at_its_client_limit_is_a_transient_error() {
     assert!(error.is_transient(), "{error:?}");
 }
 
-/// Returns the number of commands that a server with the error `reply` receives, while a loading server receives some dozens. The first is
-/// a server, a Sentinel or a cluster, as `url` says.
-async fn received_while_another_is_loading(url: fn(&FakeServer) -> String, reply: &'static str) -> (usize, usize) {
+/// Error of a server that refuses for ever.
+pub(crate) const WRONG_PASSWORD: &str = "-WRONGPASS that user or password is wrong\r\n";
+
+/// Waits until a manager has connected to a loading server a few dozen times. Returns this number.
+pub(crate) async fn connections_while_loading() -> usize {
     let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
+    let _manager = builder([loading.url()]).build().unwrap();
+    let is_loading = async || if loading.connections() >= 30 { Ok(()) } else { Err(loading.connections()) };
+    eventually(PATIENCE, "the server that is loading is asked again and again", is_loading).await;
+    loading.connections()
+}
+
+/// Returns the number of connections to a server with the error `reply`, and to a loading server in the same time. The first is a server, a
+/// Sentinel or a cluster, as `url` says.
+async fn connections_while_refusing(url: fn(&FakeServer) -> String, reply: &'static str) -> (usize, usize) {
     let refusing = FakeServer::start(move |_| reply.to_owned()).await;
-    let manager = builder([loading.url(), url(&refusing)]).build().unwrap();
+    let manager = builder([url(&refusing)]).build().unwrap();
     let error = manager.try_acquire(KEY).await.unwrap_err();
     assert!(matches!(error, LockError::NoQuorum { .. } | LockError::Refused { .. }), "{error}");
-    let received = || (refusing.received().len(), loading.received().len());
-    let is_loading = async || if received().1 >= 40 { Ok(()) } else { Err(received()) };
-    eventually(PATIENCE, "the server that is loading is asked again and again", is_loading).await;
-    received()
+    let loading = connections_while_loading().await;
+    (refusing.connections(), loading)
 }
 
 /// Name of a kind of node, its URL, and the error that it replies.
@@ -113,18 +122,17 @@ type Refusing = (&'static str, fn(&FakeServer) -> String, &'static str);
 
 #[tokio::test]
 async fn refusing_or_full_server_is_retried_less_often_than_a_loading_one() {
-    const WRONG: &str = "-WRONGPASS that user or password is wrong\r\n";
     let sentinel = |server: &FakeServer| format!("redis+sentinel://127.0.0.1:{}/orders", server.port());
     let cluster = |server: &FakeServer| format!("redis+cluster://127.0.0.1:{}", server.port());
     let table: [Refusing; 4] = [
-        ("a server", FakeServer::url, WRONG),
+        ("a server", FakeServer::url, WRONG_PASSWORD),
         ("a full server", FakeServer::url, "-ERR max number of clients reached\r\n"),
-        ("a Sentinel", sentinel, WRONG),
-        ("a cluster", cluster, WRONG),
+        ("a Sentinel", sentinel, WRONG_PASSWORD),
+        ("a cluster", cluster, WRONG_PASSWORD),
     ];
     for (name, url, reply) in table {
-        let (seldom, often) = received_while_another_is_loading(url, reply).await;
-        assert!(2 * seldom < often, "{name}: {seldom} and {often} commands");
+        let (seldom, often) = connections_while_refusing(url, reply).await;
+        assert!(2 * seldom < often, "{name}: {seldom} and {often} connections");
     }
 }
 

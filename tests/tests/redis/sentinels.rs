@@ -2,12 +2,15 @@
 //!
 //! The tests cover the rows of the section "What survives a failover" of the page "Sentinel" of the guide.
 
+use crate::clusters::forged::answer_of_master;
+use crate::refusals::{WRONG_PASSWORD, connections_while_loading};
 use crate::support::{builder, causes};
 use redlock_runtime::tuning::AfterRestart;
 use redlock_runtime::{Credentials, LockError, LockGuard, LockManager, LockRequest, NodeConfig, NodeError, Wait};
 use redlock_tests::{FakeServer, MASTER, Nodes, PATIENCE, Proxy, RedisServer, Watched, eventually, eventually_eq};
 use std::future::pending;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -458,6 +461,15 @@ async fn with_password() -> Watched {
 
 /// Starts a Sentinel that names the `master` with an epoch above all others, and `others` as further Sentinels.
 async fn lying_sentinel(master: u16, others: &[u16]) -> FakeServer {
+    let others = others.to_vec();
+    FakeServer::start(move |command| {
+        answer_of_sentinel(command, master, &others).unwrap_or_else(|| "+OK\r\n".to_owned())
+    })
+    .await
+}
+
+/// Returns the answer to a command for Sentinels.
+fn answer_of_sentinel(command: &str, master: u16, others: &[u16]) -> Option<String> {
     let pairs = |pairs: &[&str]| {
         let texts: Vec<_> = pairs.iter().map(|text| format!("${}\r\n{text}\r\n", text.len())).collect();
         let texts = texts.concat();
@@ -470,14 +482,50 @@ async fn lying_sentinel(master: u16, others: &[u16]) -> FakeServer {
     let others: Vec<_> =
         others.iter().map(|port| pairs(&["ip", "127.0.0.1", "port", &port.to_string(), "runid", "x"])).collect();
     let others = format!("*{}\r\n{}", others.len(), others.concat());
-    FakeServer::start(move |command| match command.split(' ').take(2).collect::<Vec<_>>()[..] {
-        ["SENTINEL", "GET-MASTER-ADDR-BY-NAME"] => address.clone(),
-        ["SENTINEL", "MASTER"] => state.clone(),
-        ["SENTINEL", "SENTINELS"] => others.clone(),
-        ["SUBSCRIBE", _] => "*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n".to_owned(),
-        _ => "+OK\r\n".to_owned(),
+    match command.split(' ').take(2).collect::<Vec<_>>()[..] {
+        ["SENTINEL", "GET-MASTER-ADDR-BY-NAME"] => Some(address),
+        ["SENTINEL", "MASTER"] => Some(state),
+        ["SENTINEL", "SENTINELS"] => Some(others),
+        ["SUBSCRIBE", "+switch-master"] => Some("*3\r\n$9\r\nsubscribe\r\n$14\r\n+switch-master\r\n:1\r\n".to_owned()),
+        _ => None,
+    }
+}
+
+/// Starts a Sentinel that is the master as well, and refuses some commands: those that begin with `refused`, once `is_refusing` is set.
+async fn refusing_sentinel(refused: &'static str, is_refusing: &Arc<AtomicBool>) -> FakeServer {
+    let (is_refusing, port) = (Arc::clone(is_refusing), Arc::new(AtomicU16::new(0)));
+    let sentinel = FakeServer::start({
+        let port = Arc::clone(&port);
+        move |command| {
+            let is_refused = command.starts_with(refused) && is_refusing.load(Ordering::Relaxed);
+            let answer = || answer_of_sentinel(command, port.load(Ordering::Relaxed), &[]);
+            if is_refused { WRONG_PASSWORD.to_owned() } else { answer().unwrap_or_else(|| answer_of_master(command)) }
+        }
     })
-    .await
+    .await;
+    port.store(sentinel.port(), Ordering::Relaxed);
+    sentinel
+}
+
+#[tokio::test]
+async fn sentinel_that_refuses_after_a_while_is_asked_seldom() {
+    for refused in ["SENTINEL", "SUBSCRIBE"] {
+        let is_refusing = Arc::new(AtomicBool::new(false));
+        let sentinel = refusing_sentinel(refused, &is_refusing).await;
+        let manager = builder([format!("redis+sentinel://127.0.0.1:{}/{MASTER}", sentinel.port())]).build().unwrap();
+        let asked = |what: &str| sentinel.received().iter().filter(|command| command.starts_with(what)).count();
+        eventually(PATIENCE, "it is connected and subscribed", async || {
+            let is_ready = manager.stats().nodes[0].is_up && asked("SUBSCRIBE") > 0;
+            if is_ready { Ok(()) } else { Err(sentinel.received()) }
+        })
+        .await;
+        is_refusing.store(true, Ordering::Relaxed);
+        let before = asked(refused);
+        sentinel.disconnect();
+        let loading = connections_while_loading().await;
+        let seldom = asked(refused) - before;
+        assert!(0 < seldom && 2 * seldom < loading, "{refused}: {seldom} commands, and {loading} connections");
+    }
 }
 
 /// Starts the server that a lying Sentinel names as the master.

@@ -80,6 +80,11 @@ impl Acquisition {
         self.state().candidate.check_within(now)
     }
 
+    /// Returns `true` if a body may begin on claims that are confirmed later.
+    pub(crate) fn confirms_later(&self, now: Instant) -> bool {
+        self.state().candidate.confirms_later(now)
+    }
+
     /// Records that another call of the process waits for the lock, which confirms it at once.
     pub(crate) fn set_followed(&self) {
         let (mut state, now) = (self.state(), self.now());

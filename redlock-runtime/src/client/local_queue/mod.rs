@@ -48,6 +48,7 @@ use crate::lock::LockKey;
 use crate::lock::reserved::line_of;
 use crate::protocol::command::Subject;
 use crate::protocol::rules::{Rule, Rules};
+use crate::protocol::timing::CONFIRM_AFTER;
 use crate::time::clock::Instant;
 use std::collections::HashMap;
 use std::fmt;
@@ -145,6 +146,14 @@ impl LocalQueue {
         let (line, planned) = (acquisition.line(), Planned::within(within, now));
         self.shard(&line).schedule_check(&line, planned);
         self.schedule_check_within(planned.by.since(now), now);
+    }
+
+    /// Plans the confirmation of the claims of `acquisition`, if a body can begin before.
+    pub(crate) fn plan_confirmation(self: &Arc<Self>, acquisition: &Acquisition) {
+        let now = self.shared.clock.now();
+        if acquisition.confirms_later(now) {
+            self.watch(acquisition, CONFIRM_AFTER, now);
+        }
     }
 
     /// Makes the watchdog check the lock of `acquisition` at once.

@@ -79,7 +79,7 @@ impl Candidate {
     }
 
     /// Returns `true` if a body may begin on claims whose extensions were not sent yet.
-    pub(super) fn confirms_later(&self, now: Instant) -> bool {
+    pub(crate) fn confirms_later(&self, now: Instant) -> bool {
         let until = || self.fresh_until(|_| true);
         self.may_confirm_later()
             && self.counts_claims(now)

@@ -1,8 +1,11 @@
 //! A lying cluster node: its slot map would make a process connect to any number of hosts, and send its login there.
 
+use crate::refusals::{WRONG_PASSWORD, connections_while_loading};
 use crate::support::{builder, causes};
 use redlock_runtime::LockManager;
 use redlock_tests::{FakeServer, PATIENCE, eventually};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Returns the entry of `CLUSTER SLOTS` for a master at `port` that has the slots from `first` to `last`.
 fn shard(first: usize, last: usize, port: usize) -> String {
@@ -18,7 +21,7 @@ fn bulk(text: &str) -> String {
 }
 
 /// Answers as a master does, except for commands about the cluster or about locks.
-fn answer_of_master(command: &str) -> String {
+pub(crate) fn answer_of_master(command: &str) -> String {
     match command.split_once(' ').unwrap_or((command, "")) {
         ("HELLO", _) => "-ERR unknown command 'HELLO'\r\n".to_owned(),
         ("SCRIPT", code) => bulk(redis::Script::new(code.strip_prefix("LOAD ").unwrap_or_default()).get_hash()),
@@ -53,4 +56,34 @@ async fn slot_map_with_too_many_masters_is_rejected_before_connecting() {
     })
     .await;
     assert!(stranger.received().is_empty());
+}
+
+#[tokio::test]
+async fn cluster_that_refuses_after_a_while_is_asked_seldom_for_its_map() {
+    let (is_refusing, port) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let cluster = FakeServer::start({
+        let (is_refusing, port) = (Arc::clone(&is_refusing), Arc::clone(&port));
+        move |command| match command {
+            command if command.starts_with("CLUSTER") && is_refusing.load(Ordering::Relaxed) => {
+                WRONG_PASSWORD.to_owned()
+            }
+            "CLUSTER SLOTS" => array(&[shard(0, 16_383, port.load(Ordering::Relaxed))]),
+            other => answer_of_master(other),
+        }
+    })
+    .await;
+    port.store(cluster.port().into(), Ordering::Relaxed);
+    let manager = manager_at(cluster.port());
+    let asked = || cluster.received().iter().filter(|command| *command == "CLUSTER SLOTS").count();
+    eventually(PATIENCE, "it is connected", async || {
+        let node = &manager.stats().nodes[0];
+        if node.is_up { Ok(()) } else { Err(cluster.received()) }
+    })
+    .await;
+    is_refusing.store(true, Ordering::Relaxed);
+    cluster.disconnect();
+    let before = asked();
+    let loading = connections_while_loading().await;
+    let seldom = asked() - before;
+    assert!(0 < seldom && 2 * seldom < loading, "{seldom} commands, and {loading} connections");
 }
