@@ -52,6 +52,35 @@ async fn wait_until_free(server: &RedisServer) {
     .await;
 }
 
+/// A new connection sends no script that its server has. After a restart of the server, the first one sends all of them.
+#[tokio::test]
+async fn connection_loads_only_the_scripts_that_the_server_lacks() {
+    let nodes = Nodes::start(1).await;
+    let inspector = nodes[0].inspect();
+    let ready = async || {
+        let manager = builder(nodes.urls()).build().unwrap();
+        manager.ready().await.unwrap();
+        assert!(manager.shutdown().await);
+        inspector.calls("script|load").await
+    };
+    let all = ready().await;
+    assert!(all > 10);
+    assert_eq!(ready().await, all, "the server has them");
+    inspector.command::<()>(&["SCRIPT", "FLUSH"]).await;
+    inspector.command::<String>(&["SCRIPT", "LOAD", "return 7"]).await;
+    assert_eq!(ready().await, 2 * all + 1);
+}
+
+/// A user who may not ask for stored scripts loads all of them.
+#[tokio::test]
+async fn user_without_script_exists_loads_all_scripts() {
+    let rules = "~* &* +@all -script|exists";
+    let nodes = Nodes::start_with(1, |_, builder| builder.password("x").user("alice", "w0nder", rules)).await;
+    let manager = builder(nodes.urls()).build().unwrap();
+    use_every_kind(&manager).await;
+    assert!(manager.shutdown().await);
+}
+
 #[tokio::test]
 async fn locks_work_without_stored_scripts() {
     for refusal in REFUSALS {

@@ -37,10 +37,9 @@ async fn scripts(live: &LiveConnection) -> Option<Scripts> {
         .iter()
         .map(|(_, source)| live.probe(&["SCRIPT", "LOAD", &channels.in_script(source)]))
         .collect();
-    let mut digests = Vec::with_capacity(loading.len());
-    for digest in loading {
-        digests.push(redis::from_redis_value::<String>(digest.await.ok()?).ok());
+    for loaded in loading {
+        loaded.await.ok()?;
     }
-    let mut digests = digests.into_iter();
-    Scripts::loaded(channels, || digests.next().flatten().ok_or(())).ok()
+    let mut digests = Scripts::digests(&channels).into_iter();
+    Scripts::loaded(channels, || digests.next().ok_or(())).ok()
 }

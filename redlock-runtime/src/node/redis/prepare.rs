@@ -1,5 +1,5 @@
-//! The round trip before a connection is used: loads the scripts, sets the client name, and identifies the server. A member of a cluster is
-//! queried for its id before, which its scripts contain.
+//! The round trip before a connection is used: sets the client name, identifies the server, and finds out which scripts it lacks. A second
+//! round trip loads those. A member of a cluster is queried for its id before, which its scripts contain.
 
 use super::answer::{parse_time_reply, refused};
 use super::channels::Channels;
@@ -53,11 +53,12 @@ pub(super) async fn prepare(
     };
     server.set_own_channels(channels.are_own());
     let (sent, receipt) = (server.now(), server.receipt());
-    let mut answers = ask(&mut connection, &questions(&channels, environment, server)).await?;
+    let digests = Scripts::digests(&channels);
+    let mut answers = ask(&mut connection, &questions(&digests, environment, server)).await?;
     let answered = server.now();
     let refusals = needed::refusals(answers.split_off(answers.len().saturating_sub(needed::questions())).into_iter());
     let mut answers = answers.into_iter();
-    let digests = answers.by_ref().take(Scripts::SOURCES.len()).collect::<Vec<_>>();
+    let is_stored = stored(answers.next(), digests.len());
     // The name is only for people who read the server's list of clients, so a refusal does not matter.
     let _name = answers.next();
     let is_tracking = server.is_distrusted() && permitted::<Value>(answers.next()).is_some() && has_pushes;
@@ -72,7 +73,8 @@ pub(super) async fn prepare(
     if let Some(product) = info.too_old() {
         return Err(too_old(&product));
     }
-    let scripts = scripts(channels, digests, &refusals)?;
+    let loaded = load(&mut connection, &channels, digests, &is_stored).await?;
+    let scripts = scripts(channels, loaded, &refusals)?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
     let time = answers.next().map(parse_time_reply);
     let marker = if has_marker(server) { answers.next().and_then(|reply| marker(reply, receipt)) } else { None };
@@ -130,11 +132,9 @@ async fn own_channels(connection: &mut Connection, namespace: &str) -> Result<Ch
 }
 
 /// Builds the queries, in the order in which [`prepare`] reads the replies.
-fn questions(channels: &Channels, environment: &Environment, server: &ServerFacts) -> Pipeline {
+fn questions(digests: &[String], environment: &Environment, server: &ServerFacts) -> Pipeline {
     let mut pipeline = redis::pipe();
-    for (_, source) in Scripts::SOURCES {
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(&*channels.in_script(source));
-    }
+    pipeline.cmd("SCRIPT").arg("EXISTS").arg(digests);
     let name = client_name(&environment.manager.to_string(), &environment.label);
     pipeline.cmd("CLIENT").arg("SETNAME").arg(name);
     if server.is_distrusted() {
@@ -188,15 +188,46 @@ fn too_old(product: &str) -> NodeError {
     NodeError::Unsupported(excerpt(text).into())
 }
 
-/// Returns the scripts, from the replies to `SCRIPT LOAD`. If the server does not store them, or does not run them by their digests, they
-/// are sent with each command.
+/// Returns for each of `number` scripts if the server stores it, from the reply to `SCRIPT EXISTS`. If the user may not ask, all of them are
+/// loaded.
+fn stored(answer: Option<Value>, number: usize) -> Vec<bool> {
+    permitted(answer).filter(|stored: &Vec<bool>| stored.len() == number).unwrap_or_else(|| vec![false; number])
+}
+
+/// Loads the scripts that the server does not store. Returns the digests of all scripts, or the errors instead of them.
+///
+/// # Errors
+/// [`NodeError::Disconnected`] if the connection breaks.
+async fn load(
+    connection: &mut Connection,
+    channels: &Channels,
+    digests: Vec<String>,
+    is_stored: &[bool],
+) -> Result<Vec<Result<String, NodeError>>, NodeError> {
+    let mut loading = redis::pipe();
+    let lacking = Scripts::SOURCES.iter().zip(is_stored).filter(|(_, is_stored)| !**is_stored);
+    for ((_, source), _) in lacking {
+        loading.cmd("SCRIPT").arg("LOAD").arg(&*channels.in_script(source));
+    }
+    let loaded = if loading.is_empty() { Vec::new() } else { ask(connection, &loading).await? };
+    let mut loaded = loaded.into_iter();
+    let digest_of = |(stored, is_stored): (String, &bool)| if *is_stored { Ok(stored) } else { digest(loaded.next()) };
+    Ok(digests.into_iter().zip(is_stored).map(digest_of).collect())
+}
+
+/// Returns the scripts with these digests. If the server does not store them, or does not run them by their digests, they are sent with each
+/// command.
 ///
 /// # Errors
 /// The error of `SCRIPT LOAD`, if it is transient or the scripts cannot be sent with each command either.
-fn scripts(channels: Channels, digests: Vec<Value>, refusals: &[Refusal]) -> Result<Scripts, NodeError> {
+fn scripts(
+    channels: Channels,
+    digests: Vec<Result<String, NodeError>>,
+    refusals: &[Refusal],
+) -> Result<Scripts, NodeError> {
     let mut digests = digests.into_iter();
     let is_run_by_source = !needed::refuses(refusals, "EVAL");
-    match Scripts::loaded(channels.clone(), || digest(digests.next())) {
+    match Scripts::loaded(channels.clone(), || digests.next().unwrap_or(Err(NodeError::Disconnected))) {
         Ok(scripts) if !is_run_by_source || !needed::refuses(refusals, "EVALSHA") => Ok(scripts),
         Err(error) if !is_run_by_source || error.is_transient() => Err(error),
         _ => Ok(Scripts::unloaded(channels)),

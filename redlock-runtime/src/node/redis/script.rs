@@ -1,6 +1,6 @@
 //! The scripts that a server runs: which script executes which command, and its arguments.
 //!
-//! Their parts are the files of `lua/`. The complete texts are in `lua/assembled/`.
+//! Their parts are the files of `lua/`. The unit tests write the complete texts to `target/lua/`.
 
 use super::channels::{Channels, NO_PATTERNS};
 use super::packing::packed;
@@ -221,6 +221,11 @@ macro_rules! scripts {
                 }
             }
 
+            /// Returns the digests of the scripts that publish on `channels`, in the order of [`Scripts::SOURCES`].
+            pub(super) fn digests(channels: &Channels) -> Vec<String> {
+                Self::SOURCES.iter().map(|(_, source)| digest(&channels.in_script(source))).collect()
+            }
+
             /// Returns the script that executes `command`, if there is one.
             pub(super) fn of(&self, command: &Command) -> Option<&Script> {
                 match (Kind::of(&command.subject), command.verb, command.fence) {
@@ -230,6 +235,11 @@ macro_rules! scripts {
             }
         }
     };
+}
+
+/// Returns the digest by which a server calls a script with this source.
+pub(super) fn digest(source: &str) -> String {
+    redis::Script::new(source).get_hash().to_owned()
 }
 
 /// Kind of request that a script serves.
@@ -474,36 +484,19 @@ pub(super) fn millis(ttl: Duration) -> u64 {
 mod tests {
     use super::*;
     use crate::lock::namespace::{MAX_LEN, prefix};
-    use std::collections::BTreeSet;
     use std::fs;
-    use std::path::Path;
+    use std::path::PathBuf;
 
-    const HEAD: &str =
-        "-- Generated: this is what the server gets, without the comments, put together of the parts in the folder above. To write
--- it anew:
--- UPDATE_EXPECT=1 cargo test -p redlock-runtime --lib assembled
-
-";
-
-    /// The assembled scripts are files so that each script, and each change of one, can be reviewed as a whole.
+    /// Writes the complete scripts with their comments to `target/lua`, for people who read or compare them.
     #[test]
-    fn assembled_scripts_are_up_to_date() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/node/redis/lua/assembled");
-        let files =
-            Scripts::PARTS.iter().map(|(name, parts)| (format!("{name}.lua"), [HEAD, &with_constants(parts)].concat()));
-        let files: Vec<_> = files.collect();
-        if std::env::var_os("UPDATE_EXPECT").is_some_and(|update| update == "1") {
-            let _ = fs::remove_dir_all(&folder);
-            fs::create_dir_all(&folder).unwrap();
-            for (name, text) in &files {
-                fs::write(folder.join(name), text).unwrap();
-            }
-        }
-        let found = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
-        let expected = files.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<_>>();
-        assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{HEAD}");
-        for (name, text) in &files {
-            assert!(fs::read_to_string(folder.join(name)).unwrap() == *text, "{name} is out of date.\n{HEAD}");
+    fn complete_scripts_are_written_to_the_target_folder() {
+        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "../target".into(), PathBuf::from);
+        let folder = target.join("lua");
+        fs::create_dir_all(&folder).unwrap();
+        for (name, parts) in Scripts::PARTS {
+            let source = with_constants(parts);
+            assert!(packed(&source).len() < source.len(), "{name}");
+            fs::write(folder.join(name).with_extension("lua"), source).unwrap();
         }
     }
 

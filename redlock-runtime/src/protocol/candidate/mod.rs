@@ -140,6 +140,7 @@ use std::time::Duration;
 
 /// One token on its way to a lock; see the module docs.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Candidate {
     voters: Box<[Voter]>,
     phase: Phase,

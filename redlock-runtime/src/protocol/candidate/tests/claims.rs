@@ -85,7 +85,7 @@ fn claims_are_confirmed_together_while_the_body_runs() {
     scene.advance(MILLISECOND);
     scene.announce(2, 1000, 0);
     assert_eq!(scene.wants(), vec![None; 3], "late claims are confirmed with the others");
-    let due = scene.now.after(CONFIRM_AFTER - MILLISECOND);
+    let due = scene.now.before(MILLISECOND).after(CONFIRM_AFTER);
     assert_eq!(scene.candidate.look(scene.now, scene.now, false), Look::DueAt(due));
     scene.now = due;
     let mut asked = Vec::new();
@@ -109,10 +109,13 @@ fn waiting_call_of_the_process_confirms_the_claims_at_once() {
 
 #[test]
 fn extensions_are_sent_first_if_a_claim_is_too_short_for_the_call() {
-    let changes: [(&str, fn(&mut Candidate)); 3] = [
+    type Change = fn(&mut Candidate);
+    let changes: [(&str, Change); 3] = [
         ("idle time afterwards", |candidate| candidate.linger(Duration::from_secs(1))),
         ("admission lock", |candidate| candidate.mark_as_admission()),
-        ("call behind it", |candidate| drop(candidate.set_followed(Instant::from_origin(Duration::ZERO)))),
+        ("call behind it", |candidate| {
+            candidate.set_followed(Instant::from_origin(Duration::ZERO));
+        }),
     ];
     for (name, change) in changes {
         let mut scene = Scene::with_one_claim();
