@@ -63,13 +63,18 @@ async fn releasing_manager_that_reacquires_is_served_last() {
 }
 
 #[tokio::test]
-async fn contended_acquisition_takes_four_commands_per_node() {
+async fn contended_acquisition_takes_three_commands_per_node_and_one_more_for_a_longer_body() {
     for size in SIZES {
         let nodes = Nodes::start(size).await;
         let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
         let (mut fewest, mut shortest) = (u64::MAX, Duration::MAX);
-        // The safety poll of a second does not belong to a hand-over. It may coincide with one on a busy machine.
-        for round in 0..3 {
+        let before_release = async || {
+            let scripts = most_scripts(&nodes).await;
+            if scripts == 3 { Ok(()) } else { Err(scripts) }
+        };
+        // The safety poll of a second does not belong to a hand-over. It may coincide with one on a busy machine, and so may a pause of
+        // the body. The last body is longer than the time after which claims are confirmed.
+        for round in 0..4 {
             let key = format!("order:{round}");
             let held = acquired_everywhere(&theirs, &nodes, &key).await;
             reset_counts(&nodes).await;
@@ -79,13 +84,16 @@ async fn contended_acquisition_takes_four_commands_per_node() {
             held.release().await.unwrap();
             let guard = obtained(call).await;
             shortest = shortest.min(released.elapsed());
+            if round == 3 {
+                eventually(PATIENCE, "the claims are confirmed while the body runs", before_release).await;
+            }
             guard.release().await.unwrap();
             nodes.assert_empty(PATIENCE).await;
             barrier(&nodes).await;
             // Counts the first try by a plain SET, and not the release by the other manager.
             fewest = fewest.min(most_scripts(&nodes).await);
         }
-        assert_eq!(fewest, 4, "{size} nodes: the first try, a place in the queue, a lease, and the release");
+        assert_eq!(fewest, 3, "{size} nodes: the first try, a place in the queue, and the release");
         // Without a wake-up, the waiter would get the lock only by the safety poll.
         assert!(shortest < Duration::from_millis(500), "{shortest:?} on {size} nodes");
         assert_all_gone(&ours, &nodes).await;

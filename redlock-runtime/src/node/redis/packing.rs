@@ -1,7 +1,6 @@
 //! Packs a script: converts the readable text to the shorter text for the server.
 //!
-//! Before a user has logged in, a server accepts at most 16 KiB in one text. It closes the connection on a longer text, and the error about
-//! a wrong password would be lost.
+//! All scripts together are sent to a server that has none of them, so their size matters after a failover with many processes.
 
 /// Symbols beside which Lua needs no space. Dots and minus signs are not among them: `1 ..` is not `1..`, and two minus signs begin a
 /// comment.

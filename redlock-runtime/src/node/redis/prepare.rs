@@ -28,6 +28,9 @@ use std::task::Poll;
 /// The settings that determine if a server writes every command to disk. Redis 6.2 accepts one pattern, and not a list of names.
 pub(super) const PERSISTENCE: &str = "*append*";
 
+/// Maximum number of digests in one query. A server closes the connection if a client that has not logged in sends more than 10 words.
+const MOST_DIGESTS: usize = 8;
+
 /// Error text for a Sentinel.
 const SENTINEL: &str =
     "is a Sentinel, which takes no locks: write redis+sentinel://host:26379/name, with the name of the master";
@@ -58,7 +61,8 @@ pub(super) async fn prepare(
     let answered = server.now();
     let refusals = needed::refusals(answers.split_off(answers.len().saturating_sub(needed::questions())).into_iter());
     let mut answers = answers.into_iter();
-    let is_stored = stored(answers.next(), digests.len());
+    let is_stored = digests.chunks(MOST_DIGESTS).map(|digests| stored(answers.next(), digests.len()));
+    let is_stored = is_stored.collect::<Result<Vec<_>, _>>()?.concat();
     // The name is only for people who read the server's list of clients, so a refusal does not matter.
     let _name = answers.next();
     let is_tracking = server.is_distrusted() && permitted::<Value>(answers.next()).is_some() && has_pushes;
@@ -134,7 +138,9 @@ async fn own_channels(connection: &mut Connection, namespace: &str) -> Result<Ch
 /// Builds the queries, in the order in which [`prepare`] reads the replies.
 fn questions(digests: &[String], environment: &Environment, server: &ServerFacts) -> Pipeline {
     let mut pipeline = redis::pipe();
-    pipeline.cmd("SCRIPT").arg("EXISTS").arg(digests);
+    for digests in digests.chunks(MOST_DIGESTS) {
+        pipeline.cmd("SCRIPT").arg("EXISTS").arg(digests);
+    }
     let name = client_name(&environment.manager.to_string(), &environment.label);
     pipeline.cmd("CLIENT").arg("SETNAME").arg(name);
     if server.is_distrusted() {
@@ -190,8 +196,18 @@ fn too_old(product: &str) -> NodeError {
 
 /// Returns for each of `number` scripts if the server stores it, from the reply to `SCRIPT EXISTS`. If the user may not ask, all of them are
 /// loaded.
-fn stored(answer: Option<Value>, number: usize) -> Vec<bool> {
-    permitted(answer).filter(|stored: &Vec<bool>| stored.len() == number).unwrap_or_else(|| vec![false; number])
+///
+/// # Errors
+/// The error of a server that is not ready, or that requires a login. It would close the connection after a long script.
+fn stored(answer: Option<Value>, number: usize) -> Result<Vec<bool>, NodeError> {
+    let stored = match answer.unwrap_or(Value::Nil).extract_error() {
+        Ok(stored) => redis::from_redis_value(stored).unwrap_or_default(),
+        Err(error) => match refused(&error) {
+            refused if refused.is_transient() || error.code() == Some("NOAUTH") => return Err(refused),
+            _ => Vec::new(),
+        },
+    };
+    Ok(if stored.len() == number { stored } else { vec![false; number] })
 }
 
 /// Loads the scripts that the server does not store. Returns the digests of all scripts, or the errors instead of them.

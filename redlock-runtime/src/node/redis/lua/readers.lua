@@ -201,10 +201,10 @@ local function strike(who)
   redis.pcall('ZREM', queue, who, who .. '#')
 end
 
--- Runs a command on a key. If the user may not run it, `who` is removed again: it would stay, and without an expiry for ever.
-local function try(who, verb, name, ...)
+-- Runs a command on a key. If the user may not run it, these members are removed again: they would stay, and without an expiry for ever.
+local function try(members, verb, name, ...)
   if type(redis.pcall(verb, name, ...)) == 'table' then
-    redis.pcall('ZREM', name, who, who .. '#')
+    redis.pcall('ZREM', name, unpack(members))
     -- This call raises the error.
     redis.call(verb, name, ...)
   end
@@ -229,7 +229,7 @@ local function join()
   local line = has_several and class < 2 and class + SEVERAL or class
   redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
   here.lines[line] = true
-  try(token, 'PEXPIRE', queue, QUEUE_EXPIRY)
+  try({token, token .. '#'}, 'PEXPIRE', queue, QUEUE_EXPIRY)
 end
 
 -- The classes of the members of a set.
@@ -247,6 +247,17 @@ local function set_expiry()
   end
 end
 
+-- Completes the set after members were added for `ttl`, when the key had `left` ms.
+local function added(left, ttl)
+  for _, other in ipairs(here.is_free and {} or classes) do
+    remove_ended(other)
+  end
+  here.is_free = false
+  if left > ttl + 0 then
+    set_expiry()
+  end
+end
+
 -- Makes a token a member of the set for `ttl`.
 local function put(who, as, ttl)
   local left, new = math.max(redis.call('PTTL', lock), ttl), who
@@ -257,14 +268,8 @@ local function put(who, as, ttl)
     new = ''
   end
   redis.call('ZADD', lock, score(as, now + ttl), who)
-  try(new, 'PEXPIRE', lock, left)
-  for _, other in ipairs(here.is_free and {} or classes) do
-    remove_ended(other)
-  end
-  here.is_free = false
-  if left > ttl + 0 then
-    set_expiry()
-  end
+  try({new}, 'PEXPIRE', lock, left)
+  added(left, ttl)
 end
 
 -- Grants the key to a token for `ttl`, in a class. If the token held the key exclusively, and takes another class, its exclusive hold ends.
@@ -320,6 +325,43 @@ local function nudge(who)
     reserve(who)
   end
   return is_heard
+end
+
+-- Hands the key to the first waiting readers as claims, at most `most` of them, and notifies them. They come before every waiter in conflict,
+-- and before the token `own`, if given. One look at the queue and one write serve all of them. A reader whose process is gone does not get the
+-- key. Returns how many were notified, and true if any is gone.
+local function admit_readers(claim, most, own)
+  local limit, struck, readers, scored = first_against(SHARING), {}, {}, {}
+  for _, who in ipairs(redis.call('ZRANGE', queue, SHARING, SHARING, 'BYSCORE', 'LIMIT', 0, most)) do
+    if who == own or limit and is_before(limit, who) then
+      break
+    end
+    struck[#struck + 1], struck[#struck + 2] = who, who .. '#'
+    -- A waiter may have its share already: a claim would end the share early.
+    if not share_of(who) then
+      readers[#readers + 1], scored[#scored + 1], scored[#scored + 2] = who, score(SHARING, now + claim), who
+    end
+  end
+  redis.pcall('ZREM', queue, unpack(struck))
+  if not readers[1] then
+    return 0, false
+  end
+  local left = math.max(redis.call('PTTL', lock), claim)
+  redis.call('ZADD', lock, unpack(scored))
+  try(readers, 'PEXPIRE', lock, left)
+  added(left, claim)
+  local unheard = {}
+  for _, who in ipairs(readers) do
+    if gone[manager_of(who)] or notify(who, claimed(who, claim, clock)) == 0 then
+      unheard[#unheard + 1] = who
+      strike_gone(who, SHARING)
+    end
+  end
+  if unheard[1] then
+    redis.call('ZREM', lock, unpack(unheard))
+    set_expiry()
+  end
+  return #readers - #unheard, unheard[1] ~= nil
 end
 
 -- Grants the key to the waiters that can have it now, the earliest first: to one exclusive waiter, or to all compatible waiters that came
@@ -403,6 +445,12 @@ local function promote(claim, own_ttl, freed)
       has_own = true
       strike(next)
       take(next, as, own_ttl)
+    elseif line == SHARING then
+      local heard, is_any_gone = admit_readers(claim, math.min(MOST_STEPS - steps, looks), own_ttl and token)
+      steps = steps + heard
+      if is_any_gone then
+        free(as)
+      end
     elseif give_to(next, as, claim) then
       steps = steps + 1
     else
