@@ -244,6 +244,25 @@ async fn failed_renewals_of_many_leases_are_logged_together() {
     nodes[0].thaw();
 }
 
+/// The short lease after a hand-over is confirmed while the body runs, and is not a danger until then.
+#[tokio::test]
+async fn lock_handed_over_by_another_process_is_not_near_expiry() {
+    let nodes = Nodes::start(1).await;
+    let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+    let held = theirs.acquire(LockRequest::new("events:handed over").ttl(LONG)).await.unwrap();
+    let waiting = tokio::spawn({
+        let request = LockRequest::new("events:handed over").ttl(LONG).wait(LONG);
+        async move { ours.acquire(request).await }
+    });
+    event("waiting", "events:handed over").await;
+    held.release().await.unwrap();
+    let guard = waiting.await.unwrap().unwrap();
+    let is_confirmed = async || if guard.remaining() > TTL { Ok(()) } else { Err(guard.remaining()) };
+    redlock_tests::eventually(redlock_tests::PATIENCE, "the lease is confirmed", is_confirmed).await;
+    guard.release().await.unwrap();
+    assert_eq!(events("near_expiry", "events:handed over").len(), 0);
+}
+
 #[tokio::test]
 async fn failed_renewal_is_logged_as_near_expiry_before_the_loss() {
     let nodes = Nodes::start(1).await;

@@ -6,7 +6,7 @@ use crate::support::{
 };
 use crate::waiters::{obtained, patient, queue_of, waiting};
 use redlock_runtime::{LockError, LockManager, LockRequest, NodeError};
-use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
 use std::time::Duration;
 
 const KEY: &str = "order:7";
@@ -45,6 +45,32 @@ async fn attaching_worker_holds_the_lock_with_a_new_token() {
             error.to_string(),
             "\"order:7\" cannot be attached: another worker has attached it, or its lease has ended"
         );
+        assert_nothing_left(&ours, &nodes).await;
+        assert_nothing_left(&theirs, &nodes).await;
+    }
+}
+
+/// The claims of a hand-over last for a second only, and are confirmed later than this call detaches its lock.
+#[tokio::test]
+async fn lock_detached_right_after_a_hand_over_lasts_for_its_ttl() {
+    for size in [1, 3] {
+        let nodes = Nodes::start(size).await;
+        let (ours, theirs) = (manager(&nodes).await, manager(&nodes).await);
+        let held = acquired_everywhere(&theirs, &nodes, KEY).await;
+        let call = waiting(&ours, patient(KEY));
+        wait_until_queued(&nodes, KEY, 1).await;
+        held.release().await.unwrap();
+        let message = obtained(call).await.detach().to_string();
+        eventually(PATIENCE, "a majority stores it for longer than a claim", async || {
+            let mut left = Vec::new();
+            for node in nodes.iter() {
+                left.push(node.inspect().pttl(KEY).await);
+            }
+            let long = left.iter().filter(|left| **left > 2000).count();
+            if long >= majority(size) { Ok(()) } else { Err(left) }
+        })
+        .await;
+        theirs.attach(message.parse().unwrap()).await.unwrap().release().await.unwrap();
         assert_nothing_left(&ours, &nodes).await;
         assert_nothing_left(&theirs, &nodes).await;
     }

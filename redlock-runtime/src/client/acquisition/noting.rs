@@ -110,10 +110,13 @@ impl Acquisition {
     pub(super) fn note_risk(&self, state: &mut State, now: Instant) -> Option<Box<News>> {
         let left = state.candidate.renewed_until()?.since(now);
         let ttl = state.candidate.terms().ttl;
+        // Claims are short until they are confirmed.
+        let whole =
+            if state.candidate.depends_on_claims_until(now).is_some() { state.candidate.terms().claim() } else { ttl };
         let present = state.present.as_mut()?;
         let was_at_risk = present.is_at_risk;
         // A lease that was just renewed is not at risk, however short it is: the answers will restore it.
-        present.is_at_risk = left < ttl / AT_RISK || was_at_risk && left < ttl / 2;
+        present.is_at_risk = left < whole / AT_RISK || was_at_risk && left < whole / 2;
         let is_news = present.is_at_risk && !was_at_risk;
         let site = present.site;
         let times = is_news.then(|| self.shared.near_expiry.times(now, QUIET)).flatten()?;

@@ -68,9 +68,14 @@ impl Candidate {
     }
 
     /// Records that another call of the process waits for the lock. A claim is too short to be passed on, so it is
-    /// confirmed at once. Returns `true` if a confirmation is due.
+    /// confirmed at once. Returns `true` if a confirmation is due now.
     pub(crate) fn set_followed(&mut self, now: Instant) -> bool {
         self.is_followed = true;
+        self.confirm_now(now)
+    }
+
+    /// Makes the confirmation of a holder's claims due. Returns `true` if there are unconfirmed ones.
+    pub(crate) fn confirm_now(&mut self, now: Instant) -> bool {
         let is_due = self.confirmations_due().is_some();
         if is_due {
             self.confirm_at(now);
