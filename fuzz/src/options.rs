@@ -15,7 +15,7 @@ const ITEMS: [&str; 5] = [
 const BLOCK: &str =
     "impl Orders { async fn one(&self, id: u64) {} #[distributed_lock(key = \"{id}\")] async fn two(id: u64) {} }";
 
-fn is_rust(tokens: TokenStream) {
+fn check_rust(tokens: TokenStream) {
     let text = tokens.to_string();
     assert!(syn::parse2::<syn::File>(tokens).is_ok(), "{text}");
 }
@@ -24,8 +24,8 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(options) = text.parse::<TokenStream>() else { return };
     for item in ITEMS {
         for written in redlock_macros::expanded(options.clone(), item.parse().expect("an item")) {
-            is_rust(written);
+            check_rust(written);
         }
     }
-    is_rust(redlock_macros::expanded_defaults(&options, BLOCK.parse().expect("a block")));
+    check_rust(redlock_macros::expanded_defaults(&options, BLOCK.parse().expect("a block")));
 });

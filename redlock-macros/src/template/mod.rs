@@ -85,13 +85,13 @@ pub(crate) fn parse(text: &str) -> (Template, Vec<Mistake>) {
         mistakes.push(Mistake::new(0..0, message));
     }
     mistakes.extend(template.pieces.iter().zip(&template.places).filter_map(|(piece, place)| match piece {
-        Piece::Hole(hole) if hole.is_subpath => Some(Mistake::new(place.clone(), is_for_paths(hole))),
+        Piece::Hole(hole) if hole.is_subpath => Some(Mistake::new(place.clone(), subpath_in_key(hole))),
         _ => None,
     }));
     (template, mistakes)
 }
 
-fn is_for_paths(hole: &Hole) -> String {
+fn subpath_in_key(hole: &Hole) -> String {
     let name = &hole.text;
     format!(
         "`{{{name}:/}}` (several segments) is allowed only in a `path`: write `{{{name}}}`, or write `path = \

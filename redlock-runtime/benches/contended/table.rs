@@ -85,7 +85,7 @@ impl Row {
 
     /// Returns whether the goal is met. A measurement of ours that did not finish meets no goal. If rslock did not
     /// finish, a relative goal has no verdict.
-    fn is_met(&self) -> Option<bool> {
+    fn outcome(&self) -> Option<bool> {
         let ours = self.figure(Kind::Ours);
         match self.goal {
             Goal::Under(limit) => Some(ours.is_some_and(|ours| ours < limit)),
@@ -108,7 +108,7 @@ impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [ours, rslock, poller] = Kind::ALL.map(|kind| self.shown(kind));
         let ratio = self.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}x"));
-        let verdict = self.is_met().map_or("", verdict);
+        let verdict = self.outcome().map_or("", verdict);
         writeln!(f, "| {} | {ours} | {rslock} | {poller} | {ratio} | {} | {verdict} |", self.what, self.to_reach())
     }
 }

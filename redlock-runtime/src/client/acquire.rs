@@ -105,7 +105,7 @@ pub(crate) async fn acquire<'c>(
         }
         outcome
     };
-    call.is_answered(asked, &outcome);
+    call.on_answered(asked, &outcome);
     outcome
 }
 

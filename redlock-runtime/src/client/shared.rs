@@ -325,7 +325,7 @@ impl Shared {
     }
 
     /// Records that no answer is outstanding any longer about the token of `subject`, which has the place of a holder.
-    pub(crate) fn has_asked(&self, subject: &Subject) {
+    pub(crate) fn on_break_answered(&self, subject: &Subject) {
         if self.revocations.asked(&subject.token) {
             self.release_placeholder(subject);
         }

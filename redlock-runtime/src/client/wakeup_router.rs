@@ -5,8 +5,8 @@
 //!    does not own.
 //! 1. If the message names a token of this process for the key, that token is notified. It may be the token of the
 //!    local queue, or share the lock. If no call uses it, it is released to the waiters.
-//!    If claims are confirmed later, the router plans that: it runs on the thread of the watchdog, and the task that
-//!    waits for the lock would have to wake that thread.
+//!    If claims are confirmed later, the router plans that: it often runs on the thread of the watchdog, which the task
+//!    that waits for the lock would have to wake.
 //! 2. A token that only keeps its key taken does not react.
 //! 3. Any other token is released: its process or its call is gone, or its release was lost, and no other process would
 //!    ever release it. While its release is in flight, another one would find nothing.

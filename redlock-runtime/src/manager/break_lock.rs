@@ -291,7 +291,7 @@ impl<'a> Asking<'a> {
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        self.shared.has_asked(self.ours);
+        self.shared.on_break_answered(self.ours);
     }
 }
 

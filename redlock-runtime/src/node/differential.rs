@@ -481,7 +481,7 @@ impl Compared {
         *sequence += 1;
         runtime.block_on(async {
             pair.begin(*sequence);
-            let (mut latest, is_shared, is_several) = ((0, 0), bytes.is_chosen(), bytes.is_chosen());
+            let (mut latest, is_shared, is_several) = ((0, 0), bytes.choose(), bytes.choose());
             for _ in 0..STEPS {
                 if bytes.is_empty() {
                     break;

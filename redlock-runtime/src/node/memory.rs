@@ -32,7 +32,7 @@ pub(crate) struct MemoryNode {
 
 impl MemoryNode {
     pub(crate) fn new(clock: Clock, environment: Environment) -> Self {
-        environment.servers.is_ahead(LABEL, LABEL, None);
+        environment.servers.record_clock_offset(LABEL, LABEL, None);
         Self { clock, state: Mutex::default(), environment, said: Mutex::default() }
     }
 

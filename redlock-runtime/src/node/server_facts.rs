@@ -135,8 +135,8 @@ impl ServerFacts {
     }
 
     /// Records that the server is a replica with this `identity`.
-    pub(crate) fn is_replica(&self, identity: Identity) {
-        self.servers.is_replica(&self.address, self.node(), identity);
+    pub(crate) fn record_replica(&self, identity: Identity) {
+        self.servers.record_replica(&self.address, self.node(), identity);
     }
 
     /// Returns `true` if a loss of data by the server would matter.
@@ -229,7 +229,7 @@ impl ServerFacts {
         let news = clock.news(NEWS);
         drop(clock);
         if let Some(ahead) = news {
-            self.servers.is_ahead(&self.address, self.node(), Some(ahead));
+            self.servers.record_clock_offset(&self.address, self.node(), Some(ahead));
         }
         if let Some(step) = step {
             self.servers.stepped(self.node(), step);
@@ -305,7 +305,7 @@ impl ServerFacts {
         self.time_due.done(now, Duration::MAX);
         self.step_check_due.done(now, Duration::MAX);
         self.clock().untold();
-        self.servers.is_ahead(&self.address, self.node(), None);
+        self.servers.record_clock_offset(&self.address, self.node(), None);
     }
 
     fn clock(&self) -> MutexGuard<'_, ServerClock> {

@@ -145,7 +145,7 @@ impl ServerRegister {
 
     /// Records the offset of the clock of the server at `address`, which is `node` or a part of it. It is `None` for a server that may not
     /// be queried. Ballots use the time of most nodes.
-    pub(crate) fn is_ahead(&self, address: &str, node: &str, offset: Option<Ahead>) {
+    pub(crate) fn record_clock_offset(&self, address: &str, node: &str, offset: Option<Ahead>) {
         let mut ahead = self.ahead();
         ahead.told(node, address, offset);
         self.believe(&ahead);
@@ -317,7 +317,7 @@ impl ServerRegister {
     }
 
     /// Records that the server at `address` is a replica with this `identity`. Once it is promoted, it may lack some data of its master.
-    pub(crate) fn is_replica(&self, address: &str, node: &str, identity: Identity) {
+    pub(crate) fn record_replica(&self, address: &str, node: &str, identity: Identity) {
         // The identity of a known former master is kept: it is compared with the next one.
         let now = self.clock.now();
         self.known_mut().entry(address.into()).or_insert_with(|| KnownServer::new(node, identity, false, now));
@@ -656,12 +656,12 @@ mod tests {
     async fn promoted_replica_abstains() {
         let servers = servers(AfterRestart::Abstain);
         let replica = identity("1", OLD, false).unwrap();
-        servers.is_replica("a", "a", replica.clone());
+        servers.record_replica("a", "a", replica.clone());
         let promoted = Identity { data: data("2", Some("1")), ..replica };
         assert_eq!(servers.left("a", Some(promoted.clone())), Ok(Some(WINDOW)));
         pass(31).await;
         // Without a connection, it has lost nothing.
-        servers.is_replica("a", "a", promoted.clone());
+        servers.record_replica("a", "a", promoted.clone());
         let again = Identity { data: data("3", Some("2")), ..promoted };
         assert_eq!(servers.left("a", Some(again)), Ok(None));
     }
@@ -688,7 +688,7 @@ mod tests {
         let servers = servers(AfterRestart::Abstain);
         for part in ["gone", "there"] {
             servers.connected(part, "cluster", identity(part, OLD, false)).unwrap();
-            servers.is_ahead(part, "cluster", None);
+            servers.record_clock_offset(part, "cluster", None);
         }
         servers.connected("server", "server", identity("server", OLD, false)).unwrap();
         let parts = || {

@@ -54,7 +54,7 @@ async fn unlocked_transfer(bank: &Bank, servers: &TestServers) -> Result<(), Loc
 }
 
 /// Checks a transfer with two processes: the balances must equal the moved amount.
-fn is_right(transfer: &impl AsyncFn(&Bank, &TestServers) -> Result<(), LockError>) -> Result<(), String> {
+fn check_transfer(transfer: &impl AsyncFn(&Bank, &TestServers) -> Result<(), LockError>) -> Result<(), String> {
     let convicted = catch_unwind(AssertUnwindSafe(|| {
         explore(0..100, async |servers, _seed| {
             let (ours, theirs, bank) = (servers.manager(), servers.manager(), Bank::default());
@@ -76,14 +76,16 @@ fn is_right(transfer: &impl AsyncFn(&Bank, &TestServers) -> Result<(), LockError
 
 #[test]
 fn explore_passes_a_correct_function_and_fails_incorrect_ones() {
-    assert_eq!(is_right(&async |bank, servers| transfer(bank, servers).await), Ok(()));
+    assert_eq!(check_transfer(&async |bank, servers| transfer(bank, servers).await), Ok(()));
     assert!(
-        is_right(&async |bank, servers| transfer_that_ignores_the_loss(bank, servers).await)
+        check_transfer(&async |bank, servers| transfer_that_ignores_the_loss(bank, servers).await)
             .unwrap_err()
             .contains("money is lost")
     );
     assert!(
-        is_right(&async |bank, servers| unlocked_transfer(bank, servers).await).unwrap_err().contains("money is lost")
+        check_transfer(&async |bank, servers| unlocked_transfer(bank, servers).await)
+            .unwrap_err()
+            .contains("money is lost")
     );
 }
 

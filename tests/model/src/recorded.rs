@@ -98,7 +98,7 @@ impl Table {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn is_up_to_date(self, rows: &[Row]) -> Result<bool> {
+    pub fn check_up_to_date(self, rows: &[Row]) -> Result<bool> {
         if std::env::var_os("UPDATE_EXPECT").is_some() {
             self.write(rows)?;
         }

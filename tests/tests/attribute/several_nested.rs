@@ -62,7 +62,7 @@ async fn keys_not_held_by_the_caller_are_acquired() {
     assert_eq!(nested!(tree, LockRequest::new("/T/a")).unwrap(), ["/T/a"]);
 }
 
-fn is_told(outcome: Result<Vec<String>, LockError>, part: &str, cure: &str) {
+fn assert_told(outcome: Result<Vec<String>, LockError>, part: &str, cure: &str) {
     let error = outcome.unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, LockError::WouldDeadlock { .. }) && text.contains(part) && text.contains(cure), "{text}");
@@ -71,30 +71,30 @@ fn is_told(outcome: Result<Vec<String>, LockError>, part: &str, cure: &str) {
 #[tokio::test(start_paused = true)]
 async fn self_deadlock_error_names_the_conflicting_key() {
     let again = "would wait for its own caller";
-    is_told(nested!(a_and_b, all(&["a", "b"])), "needs \"a\", which is held by the call at", again);
-    is_told(nested!(a_and_b, all(&["b", "c"])), "\"b\" + \"c\" needs \"b\", which is held", again);
-    is_told(nested!(a_and_b, LockRequest::new("b")), "\"b\" is held by the call at", again);
-    is_told(
+    assert_told(nested!(a_and_b, all(&["a", "b"])), "needs \"a\", which is held by the call at", again);
+    assert_told(nested!(a_and_b, all(&["b", "c"])), "\"b\" + \"c\" needs \"b\", which is held", again);
+    assert_told(nested!(a_and_b, LockRequest::new("b")), "\"b\" is held by the call at", again);
+    assert_told(
         nested!(a, all(&["a", "b"]).reentrant()),
         "needs \"a\", which is held",
         "needs more than the outer call \
                                                                                      holds",
     );
-    is_told(nested!(tree, path("/T/x")), "\"/{T}/x\" needs \"/{T}\", which is held", again);
-    is_told(
+    assert_told(nested!(tree, path("/T/x")), "\"/{T}/x\" needs \"/{T}\", which is held", again);
+    assert_told(
         nested!(leaf, path("/T")),
         "\"/{T}\" is above \"/{T}/x\", which is held",
         "lock the upper path in the \
                                                                                        outer call",
     );
-    is_told(
+    assert_told(
         nested!(leaf, path("/T").reentrant()),
         "\"/{T}\" is above \"/{T}/x\"",
         "lock the upper path in the outer \
                                                                                     call",
     );
-    is_told(nested!(tree_shared, path("/T/x").reentrant()), "needs \"/{T}\", which is shared", "`downgrade`");
-    is_told(nested!(leaf_shared, path("/T/x").reentrant()), "\"/{T}/x\" is shared by", "`downgrade`");
+    assert_told(nested!(tree_shared, path("/T/x").reentrant()), "needs \"/{T}\", which is shared", "`downgrade`");
+    assert_told(nested!(leaf_shared, path("/T/x").reentrant()), "\"/{T}/x\" is shared by", "`downgrade`");
 }
 
 #[tokio::test(start_paused = true)]

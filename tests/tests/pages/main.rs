@@ -12,4 +12,5 @@ mod links;
 mod measured;
 mod messages;
 mod page;
+mod predicates;
 mod prose;

@@ -161,7 +161,7 @@ fn measure(text: &str, kind: Kind) -> (Counts, Vec<(usize, String)>) {
 }
 
 /// All files with prose, by their names below the workspace.
-fn files(folder: &Path, found: &mut Vec<String>) {
+pub(crate) fn files(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let (path, kind) = (entry.path(), entry.file_type().unwrap());
         let name = path.strip_prefix(workspace()).unwrap().to_str().unwrap().to_owned();

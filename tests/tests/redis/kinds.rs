@@ -123,7 +123,7 @@ async fn lingering_lock_does_not_block_other_calls_of_its_process() {
 }
 
 /// Holds a lock at a bare majority, makes one of these nodes forget it, and tries to acquire the lock in another manager.
-async fn is_refused_by_those_that_know(size: usize, (name, request): Kind) {
+async fn check_refusals(size: usize, (name, request): Kind) {
     let nodes = Nodes::start(size).await;
     let (proxies, theirs) = (nodes.proxied().await, manager(&nodes).await);
     // These nodes are healthy, but our manager cannot reach them.
@@ -152,7 +152,7 @@ async fn is_refused_by_those_that_know(size: usize, (name, request): Kind) {
 async fn node_that_lost_its_data_forms_no_second_majority() {
     // A node that votes again too early forms a majority with the nodes that never knew the leases.
     for kind in KINDS {
-        tokio::join!(is_refused_by_those_that_know(3, kind), is_refused_by_those_that_know(5, kind));
+        tokio::join!(check_refusals(3, kind), check_refusals(5, kind));
     }
 }
 

@@ -120,15 +120,15 @@ async fn running_body_is_stopped_if_the_extension_finds_the_lock_lost() {
 #[tokio::test]
 async fn unpolled_lock_stays_held_with_late_extension_replies() {
     tokio::join!(
-        is_held_after_late_answers(30 * CLAIM, true),
-        is_held_after_late_answers(30 * CLAIM, false),
-        is_held_after_late_answers(120 * CLAIM, true),
-        is_held_after_late_answers(120 * CLAIM, false),
+        check_late_answers(30 * CLAIM, true),
+        check_late_answers(30 * CLAIM, false),
+        check_late_answers(120 * CLAIM, true),
+        check_late_answers(120 * CLAIM, false),
     );
 }
 
 /// Delays the answers while the acquiring task has ended and its guard is not polled. The lock must stay held.
-async fn is_held_after_late_answers(ttl: Duration, renew: bool) {
+async fn check_late_answers(ttl: Duration, renew: bool) {
     let scene = Scene::start(1, |builder| builder).await;
     let request = patient(KEY).ttl(ttl);
     let call = waiting(&scene.waiter, if renew { request } else { request.without_renewal() });

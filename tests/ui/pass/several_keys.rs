@@ -105,11 +105,11 @@ pub async fn hidden(key: u64, path: u64) -> Result<(), LockError> {
     inner(key, path).await
 }
 
-fn is_send<T: Send>(_: T) {}
+fn assert_send<T: Send>(_: T) {}
 
 pub fn futures(bank: &'static Bank) {
-    is_send(transfer(1, "b"));
-    is_send(capture(1, &[2]));
-    is_send(rename(1, "a", "b"));
-    is_send(bank.transfer(1, 2));
+    assert_send(transfer(1, "b"));
+    assert_send(capture(1, &[2]));
+    assert_send(rename(1, "a", "b"));
+    assert_send(bank.transfer(1, 2));
 }

@@ -196,7 +196,7 @@ impl Call<'_> {
         let rules = self.shared().rules;
         let share = share.filter(|_| rules.apply(Rule::SharesAreKeptUntilAsked));
         if let Some(share) = share.as_ref().filter(|_| rules.apply(Rule::OwnSharesAreNotCounted)) {
-            permit.is_beside(*share.acquisition().token());
+            permit.set_share_beside(*share.acquisition().token());
         }
         if !std::mem::replace(is_asked, true) {
             stay.is_heard = admission.hears_others();

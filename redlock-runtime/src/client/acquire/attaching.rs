@@ -38,7 +38,7 @@ pub(crate) async fn attach(
         call.log_failure(&outcome);
         outcome
     };
-    call.is_answered(asked, &outcome);
+    call.on_answered(asked, &outcome);
     outcome
 }
 

@@ -24,7 +24,7 @@ const WAITING_AFTER: Duration = Duration::from_millis(100);
 
 impl Call<'_> {
     /// Records the outcome of the call, unless it was recorded before.
-    pub(super) fn is_answered(&self, mut asked: AcquireMetrics<'_>, outcome: &Result<AcquiredLock, LockError>) {
+    pub(super) fn on_answered(&self, mut asked: AcquireMetrics<'_>, outcome: &Result<AcquiredLock, LockError>) {
         match outcome {
             Ok(_) => asked.is_answered = true,
             Err(error) => {

@@ -101,7 +101,7 @@ impl Acquisition {
 
     /// Returns `true` if the lock was held and its lease has ended. The returned calls must be woken after every mutex
     /// is free.
-    pub(crate) fn is_over(&self) -> (bool, Calls) {
+    pub(crate) fn check_over(&self) -> (bool, Calls) {
         let mut state = self.lock();
         if state.candidate.is_over(self.now()) {
             // An arrived answer may have extended the lease.

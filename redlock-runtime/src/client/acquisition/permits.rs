@@ -36,8 +36,8 @@ impl Acquisition {
     }
 
     /// Excludes the token `share` of this process from the counted permits.
-    pub(crate) fn is_beside(&self, share: OwnerToken) {
-        self.state().candidate.is_beside(share);
+    pub(crate) fn set_share_beside(&self, share: OwnerToken) {
+        self.state().candidate.set_share_beside(share);
     }
 
     fn send_enter(&self, admission: &Self) {

@@ -110,10 +110,6 @@ impl Acquisition {
         let news = self.end_present(&mut state, "detached", now);
         self.shared.kept_tokens.keep(*self.token(), now.after(state.candidate.detached_for()), now);
         state.take_in(self.shared.clock);
-        if state.candidate.confirm_now(now) {
-            // The detached lock has to last for a whole lease.
-            self.send_next(&mut state, now);
-        }
         let (candidate, mut sender) = state.parts(&self.shared, &self.subject, now);
         candidate.detach(now, |index, last| sender.release(index, last));
         let ended = Ended::of(&state);

@@ -56,7 +56,7 @@ impl<'g> Waiting<'g> {
     }
 
     #[track_caller]
-    fn is_released(&mut self) {
+    fn assert_released(&mut self) {
         let Poll::Ready(LockError::Lost { cause, .. }) = self.poll() else { panic!("it is lost") };
         assert_eq!(cause, LossCause::Released);
     }
@@ -73,7 +73,7 @@ async fn released_reader_wakes_only_its_own_loss_watchers() {
         let counts: Vec<_> = waiting.iter().map(Waiting::count).collect();
         let expected: Vec<_> = (0..MANY).map(|other| usize::from(other <= number)).collect();
         assert_eq!(counts, expected, "each once, by its own release");
-        waiting[number].is_released();
+        waiting[number].assert_released();
     }
     assert!(manager.held_locks().is_empty());
 }
@@ -92,8 +92,8 @@ async fn nested_loss_watchers_are_woken_when_their_reader_is_released() {
 
     drop(ours.release());
     assert_eq!((first.count(), second.count(), other.count()), (1, 1, 0));
-    first.is_released();
-    second.is_released();
+    first.assert_released();
+    second.assert_released();
     assert!(woken.0.load(Ordering::Relaxed) > 0);
     assert!(matches!(behind.await, Err(LockError::Lost { .. })), "what it was to enter is gone");
     assert!(theirs.is_held());

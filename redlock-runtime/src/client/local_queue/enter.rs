@@ -96,7 +96,7 @@ impl LocalQueue {
             }
             return Entered::Taken;
         }
-        (is_free, _seen) = entry.is_free();
+        (is_free, _seen) = entry.check_free();
         if is_free {
             let acquisition = first();
             _superseded = entry.supersede(&acquisition);

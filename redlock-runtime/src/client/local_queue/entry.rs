@@ -152,8 +152,8 @@ impl Entry {
 
     /// Returns `true` if an entering call can take the turn, because the lease of its owner has ended. The returned
     /// calls must be woken after every mutex is free.
-    pub(super) fn is_free(&self) -> (bool, Calls) {
-        if self.is_alone() { self.acquisition.is_over() } else { (false, Calls::default()) }
+    pub(super) fn check_free(&self) -> (bool, Calls) {
+        if self.is_alone() { self.acquisition.check_over() } else { (false, Calls::default()) }
     }
 
     /// Adds a waiting call at the end. Returns its place, and the number of calls before it.
@@ -201,7 +201,7 @@ impl Entry {
         if !self.first().is_some_and(|first| Arc::ptr_eq(first, waiter)) {
             return (false, Calls::default());
         }
-        let (is_over, calls) = self.acquisition.is_over();
+        let (is_over, calls) = self.acquisition.check_over();
         if is_over {
             self.take_first();
         }

@@ -62,7 +62,7 @@ impl Watchdog {
     ) {
         let at = now.after(within).millis();
         // Without a task, this check would not happen; and a later caller, which could start a task, would rely on it.
-        if self.next_look.is_after(at) && self.is_running(watched) {
+        if self.next_look.is_after(at) && self.ensure_running(watched) {
             self.next_look.bring_forward(at);
             self.wake.notify_one();
         }
@@ -81,7 +81,7 @@ impl Watchdog {
     }
 
     /// Returns `true` if the task runs, and starts it if necessary. The end of a runtime ends its tasks.
-    fn is_running(self: &Arc<Self>, watched: impl FnOnce() -> Weak<dyn Watched>) -> bool {
+    fn ensure_running(self: &Arc<Self>, watched: impl FnOnce() -> Weak<dyn Watched>) -> bool {
         let mut task = self.task();
         if task.as_ref().is_some_and(|task| !task.is_finished()) {
             return true;

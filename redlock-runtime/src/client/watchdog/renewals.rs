@@ -66,7 +66,7 @@ impl Renewals {
     pub(super) fn take_answers(&mut self, now: Instant, watched: &Arc<dyn Watched>) {
         if self.look_at.is_some_and(|at| at <= now) {
             let mut all_news = Vec::new();
-            self.open.retain_mut(|renewed| now < renewed.look_at || renewed.is_open(now, watched, &mut all_news));
+            self.open.retain_mut(|renewed| now < renewed.look_at || renewed.examine(now, watched, &mut all_news));
             drop(all_news);
             self.look_at = self.open.iter().map(|renewed| renewed.look_at).min();
         }
@@ -81,7 +81,7 @@ fn first_answers(locks: usize) -> Duration {
 impl Renewed {
     /// Processes the arrived answers, and adds events to `all_news`. Returns `true` if further answers must be examined
     /// later.
-    fn is_open(&mut self, now: Instant, watched: &Arc<dyn Watched>, all_news: &mut impl Extend<Box<News>>) -> bool {
+    fn examine(&mut self, now: Instant, watched: &Arc<dyn Watched>, all_news: &mut impl Extend<Box<News>>) -> bool {
         let asked = self.asked;
         let (heard, news) = self.acquisition.hear(|candidate, now| schedule::heard(candidate, asked, now));
         all_news.extend(news);

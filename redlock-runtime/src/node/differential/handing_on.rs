@@ -111,8 +111,9 @@ async fn removal_of_many_absent_waiters_is_equal_on_memory_and_redis() {
     let live = |pair: &Pair, millis: u64| OwnerToken::new(pair.managers[0], TokenTime::new(millis, 0));
     let mut millis = 1000;
     for mode in [Mode::Exclusive, Mode::Shared] {
-        // Each waiter of a separate process; then all of one process.
-        for (one_process, is_finished) in [(None, false), (Some(ManagerId::random()), true)] {
+        // Each waiter of a separate process; then all of one process; then the first ones of one, and the others of another one.
+        let processes = |number| std::iter::repeat_with(ManagerId::random).take(number).collect::<Vec<_>>();
+        for (processes, is_finished) in [(processes(0), false), (processes(1), true), (processes(2), true)] {
             for is_released in [true, false] {
                 let (holder, waiter) = (live(&pair, millis), live(&pair, millis + 900));
                 let ttl = if is_released { HOUR } else { MOMENT };
@@ -120,7 +121,8 @@ async fn removal_of_many_absent_waiters_is_equal_on_memory_and_redis() {
                 let absent_mode = if is_released { mode } else { Mode::Exclusive };
                 pair.ask(Verb::SetNx { ttl }, Mode::Exclusive, None, 0, holder, None).await;
                 for at in 0..MOST_GONE as u64 + 20 {
-                    let manager = one_process.unwrap_or_else(ManagerId::random);
+                    let manager = processes.get(usize::from(at >= 64 && processes.len() > 1));
+                    let manager = manager.copied().unwrap_or_else(ManagerId::random);
                     let absent = OwnerToken::new(manager, TokenTime::new(millis + 1 + at, 0));
                     pair.redis.refresh_heartbeats();
                     pair.ask(acquire, absent_mode, None, 0, absent, None).await;
@@ -162,7 +164,7 @@ async fn foreign_value_at_a_queue_name_leaves_all_keys_unchanged() {
     // Another token holds one of the keys.
     pair.ask(Verb::SetNx { ttl: HOUR }, Mode::Exclusive, None, 0, second, None).await;
     let _: () = pair.redis.server.set(queues[1].as_str(), "something else").unwrap();
-    pair.is_refused(acquire, &both, first).await;
+    pair.assert_refused(acquire, &both, first).await;
     assert_eq!(pair.redis.keys(), sorted([KEYS[0], &queues[1]]));
     pair.ask(Verb::Release { claim: HOUR }, Mode::Exclusive, None, 0, second, None).await;
     // The token holds both keys, and another token waits for one of them.
@@ -170,7 +172,7 @@ async fn foreign_value_at_a_queue_name_leaves_all_keys_unchanged() {
     pair.ask_several(acquire, None, &both, second, None).await;
     pair.ask(acquire, Mode::Exclusive, None, 0, first, None).await;
     let _: () = pair.redis.server.set(queues[1].as_str(), "something else").unwrap();
-    pair.is_refused(Verb::Yield { claim: HOUR }, &both, second).await;
+    pair.assert_refused(Verb::Yield { claim: HOUR }, &both, second).await;
     assert_eq!(pair.redis.keys(), sorted([KEYS[0], KEYS[1], &queues[0], &queues[1]]));
     let owner = |key: &str, pair: &mut Pair| pair.redis.server.get::<_, String>(key).unwrap();
     assert_eq!([owner(KEYS[0], &mut pair), owner(KEYS[1], &mut pair)], [format!("{second}+"), second.to_string()]);
@@ -216,7 +218,7 @@ impl Pair {
         self.redis.node.send(Command { verb, fence: None, subject }).await
     }
 
-    async fn is_refused(&self, verb: Verb, wish: &Wish, token: OwnerToken) {
+    async fn assert_refused(&self, verb: Verb, wish: &Wish, token: OwnerToken) {
         let error = self.answer_of_redis(verb, wish, token).await.unwrap_err();
         assert!(error.to_string().contains("WRONGTYPE"), "{error}");
     }

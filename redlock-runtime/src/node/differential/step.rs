@@ -27,7 +27,7 @@ pub(super) trait Draw {
         self.below(u32::try_from(end).unwrap()) as usize
     }
 
-    fn is_chosen(&mut self) -> bool {
+    fn choose(&mut self) -> bool {
         self.below(2) == 1
     }
 }
@@ -82,8 +82,8 @@ impl Step {
     /// share locks. If `several`, they also want several keys.
     pub(super) fn random(random: &mut impl Draw, latest: &mut (usize, usize), shared: bool, several: bool) -> Self {
         // Halves and quarters, so that no lease ends at the moment of a command.
-        let ttl = if random.is_chosen() { MOMENT } else { HOUR * random.below(4) + HOUR / 2 };
-        let claim = if random.is_chosen() { MOMENT } else { HOUR * random.below(2) + HOUR / 4 };
+        let ttl = if random.choose() { MOMENT } else { HOUR * random.below(4) + HOUR / 2 };
+        let claim = if random.choose() { MOMENT } else { HOUR * random.below(2) + HOUR / 4 };
         let verb = match random.below(43) {
             0..=4 => Verb::SetNx { ttl },
             5..=13 => Verb::Acquire { ttl, claim, holds: random.below(3) == 0 },
@@ -104,7 +104,7 @@ impl Step {
                 manager => return Self::Turn { manager },
             },
         };
-        if random.is_chosen() {
+        if random.choose() {
             *latest = (random.index(TURNSTILE + 1), random.index(TOKENS));
         }
         let (key, token) = *latest;
@@ -121,7 +121,7 @@ impl Step {
         let mode = if shared && (token % 2 == 0) != (random.below(6) == 0) { Mode::Shared } else { Mode::Exclusive };
         // A admission lock is never shared.
         let mode = if key == TURNSTILE { Mode::Exclusive } else { mode };
-        let has_permit = matches!(verb, Verb::Enter { .. }) || mode.is_shared() && key == 0 && random.is_chosen();
+        let has_permit = matches!(verb, Verb::Enter { .. }) || mode.is_shared() && key == 0 && random.choose();
         let mode = if has_permit { Mode::Permit } else { mode };
         // Permits have no number.
         let fence = fence(random).filter(|_| mode != Mode::Permit);
@@ -156,5 +156,5 @@ fn wish_of(source: &mut impl Draw) -> Wish {
 
 fn fence(random: &mut impl Draw) -> Option<Ballot> {
     // Some only read, so that empty registers are read as well.
-    random.is_chosen().then(|| Ballot::known(u64::from(random.below(70).saturating_sub(10))))
+    random.choose().then(|| Ballot::known(u64::from(random.below(70).saturating_sub(10))))
 }

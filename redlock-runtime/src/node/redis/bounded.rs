@@ -43,7 +43,7 @@ impl Default for Received {
 
 impl Received {
     /// Records that a reply or a push message is complete.
-    pub(super) fn is_complete(&self) {
+    pub(super) fn on_complete(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
@@ -168,7 +168,7 @@ mod tests {
             send(&mut server, LONGEST_ANSWER).await;
             stream.read_exact(&mut vec![0; LONGEST_ANSWER]).await.unwrap();
             received.check().unwrap();
-            received.is_complete();
+            received.on_complete();
         }
         send(&mut server, LONGEST_ANSWER + 1).await;
         let error = stream.read_exact(&mut vec![0; LONGEST_ANSWER + 1]).await.unwrap_err();

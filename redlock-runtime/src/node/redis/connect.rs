@@ -164,7 +164,7 @@ async fn handshake(
     }
     let (commands, driver) = connected
         .map_err(|error| stranger(control.received.first(), at).map_or(Failure::Handshake(error), Failure::Known))?;
-    control.received.is_complete();
+    control.received.on_complete();
     Ok(Connection { commands, driver: Box::pin(driver), control })
 }
 
@@ -184,7 +184,7 @@ impl Pushes {
         move |push| {
             // The client crate also reports the end of the connection as a push; its cause must stay known.
             if push.kind != PushKind::Disconnection {
-                control.received.is_complete();
+                control.received.on_complete();
             }
             if push.kind == PushKind::Invalidate {
                 self.doubt.raise();

@@ -32,18 +32,18 @@ pub(crate) fn answer(verb: u8, bytes: &[u8]) {
     match reply {
         Ok(Reply::Granted { number, .. }) => {
             assert!(matches!(verb, Verb::SetNx { .. } | Verb::Acquire { .. }), "{verb:?} {value:?}");
-            is_a_number(number);
+            check_number(number);
         }
         Ok(Reply::Extended { number, .. }) => {
             assert!(verb.is_extension(), "{verb:?} {value:?}");
-            is_a_number(number);
+            check_number(number);
         }
         _ => {}
     }
 }
 
 /// Checks that a number is one that a ballot can have.
-fn is_a_number(number: Option<Number>) {
+fn check_number(number: Option<Number>) {
     if let Some(Number::Accepted(number)) = number {
         assert!(Ballot::NUMBERS.contains(&number), "{number}");
     }

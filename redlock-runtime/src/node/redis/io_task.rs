@@ -122,7 +122,7 @@ impl IoTask {
     /// Dispatches the received replies. Returns `true` if the connection is still usable.
     fn deliver(&mut self) -> bool {
         // Replies of a server that was left are ignored.
-        if self.live.is_left() || !self.verification.is_passed(&self.live) {
+        if self.live.is_left() || !self.verification.check_reply(&self.live) {
             return false;
         }
         while !self.verification.holds_back(&self.live)
@@ -131,7 +131,7 @@ impl IoTask {
         {
             if let Some(batch) = self.batches.pop_front() {
                 if answers.is_ok() {
-                    self.connection.control.received.is_complete();
+                    self.connection.control.received.on_complete();
                 }
                 batch.deliver(answers, &self.live);
             }

@@ -245,7 +245,7 @@ impl LiveConnection {
         let question = Question { abstains_until, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
         if self.is_extended_together(&question) {
-            self.is_put(self.outbox.put_extension(question));
+            self.count_failure_unless(self.outbox.put_extension(question));
         } else {
             self.put(question);
         }
@@ -279,11 +279,11 @@ impl LiveConnection {
     /// Queues `question` on the connection, as a separate command.
     fn put(&self, question: Question) {
         let wire = self.wire(&question);
-        self.is_put(self.outbox.put(question, wire));
+        self.count_failure_unless(self.outbox.put(question, wire));
     }
 
     /// Counts a command that could not be queued as failed.
-    fn is_put(&self, is_put: bool) {
+    fn count_failure_unless(&self, is_put: bool) {
         if !is_put {
             self.server.counters.failed(1);
         }
@@ -304,7 +304,7 @@ impl LiveConnection {
         }
         question.is_repeated = false;
         self.server.counters.sent();
-        self.is_put(self.outbox.put_if(question, wire, is_still_wanted));
+        self.count_failure_unless(self.outbox.put_if(question, wire, is_still_wanted));
     }
 
     fn wire(&self, question: &Question) -> Wire {
@@ -439,7 +439,7 @@ impl LiveConnection {
     fn send_late(&self, mut question: Question) {
         (question.sent, question.is_late) = (Some(self.server.now()), true);
         let wire = self.wire(&question);
-        self.is_put(self.outbox.put_if(question, wire, |question| !is_abandoned(question)));
+        self.count_failure_unless(self.outbox.put_if(question, wire, |question| !is_abandoned(question)));
     }
 
     /// Passes a reply of several parts to the caller. The first part is about the lock, and the others about its fencing number.

@@ -27,7 +27,7 @@ pub(super) async fn count(live: &LiveConnection) {
     live.set_pattern_subscribers(number);
 }
 
-/// Loads the scripts that subtract pattern subscribers. Returns `None` if the server does not load one of them.
+/// Loads the scripts that subtract pattern subscribers. If the server does not load one of them, they are sent with each command.
 async fn scripts(live: &LiveConnection) -> Option<Scripts> {
     let channels = live.channels().with_patterns();
     if !live.stores_scripts() {
@@ -38,7 +38,9 @@ async fn scripts(live: &LiveConnection) -> Option<Scripts> {
         .map(|(_, source)| live.probe(&["SCRIPT", "LOAD", &channels.in_script(source)]))
         .collect();
     for loaded in loading {
-        loaded.await.ok()?;
+        if loaded.await.is_err() {
+            return Some(Scripts::unloaded(channels));
+        }
     }
     let mut digests = Scripts::digests(&channels).into_iter();
     Scripts::loaded(channels, || digests.next().ok_or(())).ok()

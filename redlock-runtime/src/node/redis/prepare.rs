@@ -62,7 +62,7 @@ pub(super) async fn prepare(
     let refusals = needed::refusals(answers.split_off(answers.len().saturating_sub(needed::questions())).into_iter());
     let mut answers = answers.into_iter();
     let is_stored = digests.chunks(MOST_DIGESTS).map(|digests| stored(answers.next(), digests.len()));
-    let is_stored = is_stored.collect::<Result<Vec<_>, _>>()?.concat();
+    let is_stored = is_stored.collect::<Result<Vec<_>, _>>().map(|stored| stored.concat());
     // The name is only for people who read the server's list of clients, so a refusal does not matter.
     let _name = answers.next();
     let is_tracking = server.is_distrusted() && permitted::<Value>(answers.next()).is_some() && has_pushes;
@@ -77,8 +77,6 @@ pub(super) async fn prepare(
     if let Some(product) = info.too_old() {
         return Err(too_old(&product));
     }
-    let loaded = load(&mut connection, &channels, digests, &is_stored).await?;
-    let scripts = scripts(channels, loaded, &refusals)?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
     let time = answers.next().map(parse_time_reply);
     let marker = if has_marker(server) { answers.next().and_then(|reply| marker(reply, receipt)) } else { None };
@@ -90,10 +88,12 @@ pub(super) async fn prepare(
     });
     if info.is_replica() {
         if let Some(identity) = identity {
-            server.is_replica(identity);
+            server.record_replica(identity);
         }
         return Err(NodeError::Replica);
     }
+    let loaded = load(&mut connection, &channels, digests, &is_stored?, &refusals).await?;
+    let scripts = scripts(channels, loaded, &refusals)?;
     // Not earlier: a replica replies with an error.
     let wait = if environment.replicas.is_some() { answers.next() } else { None };
     if let Some(refusal) = wait.and_then(|wait| wait.extract_error().err()) {
@@ -181,7 +181,7 @@ pub(super) async fn ask(
         }
     });
     let answers = answers.await?;
-    control.received.is_complete();
+    control.received.on_complete();
     Ok(answers)
 }
 
@@ -219,7 +219,11 @@ async fn load(
     channels: &Channels,
     digests: Vec<String>,
     is_stored: &[bool],
+    refusals: &[Refusal],
 ) -> Result<Vec<Result<String, NodeError>>, NodeError> {
+    // A server may forget a script that it knows only from `EVAL`, and this user could not repair that.
+    let none = vec![false; is_stored.len()];
+    let is_stored = if needed::refuses(refusals, "EVAL") { &none } else { is_stored };
     let mut loading = redis::pipe();
     let lacking = Scripts::SOURCES.iter().zip(is_stored).filter(|(_, is_stored)| !**is_stored);
     for ((_, source), _) in lacking {

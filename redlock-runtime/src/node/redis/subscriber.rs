@@ -93,7 +93,7 @@ impl Subscription {
             .await
         };
         while let Some(message) = next().await {
-            control.received.is_complete();
+            control.received.on_complete();
             take(&message);
         }
     }

@@ -121,7 +121,7 @@ impl Verification {
     }
 
     /// Reads the reply, if it has arrived. Returns `false` if the connection must not be used any more.
-    pub(super) fn is_passed(&mut self, live: &LiveConnection) -> bool {
+    pub(super) fn check_reply(&mut self, live: &LiveConnection) -> bool {
         let Some(asked) = &mut self.asked else { return true };
         // The driver of the connection delivers the reply, so no task needs to be woken.
         let Poll::Ready(answer) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { return true };

@@ -12,8 +12,8 @@
 //!    leases, or remove the nodes and thereby stop the body. A shorter body releases the claims, and no extension is
 //!    sent. The watchdog sends the extensions, because a body may block its thread for longer than a claim lasts.
 //! 5. The extensions are sent before the body begins if a claim is not proven, if less than half of a claim is left,
-//!    or if the lock is needed for longer than a claim: another call of the process waits for it, it may stay idle
-//!    afterwards, or it is an admission lock.
+//!    or if the lock is needed for longer than a claim: another call of the process waits for it, or it may stay idle
+//!    afterwards. If the task that waits is not polled meanwhile, the watchdog confirms the claims for it.
 //! 6. A fencing number is agreed on together with the extension, so a fenced call waits for the replies. So does a call
 //!    whose key has to stay taken after it, because a claim could end first.
 //! 7. A claim never revives a lapsed lock, proven or not: another token may have held the lock since.
@@ -47,13 +47,16 @@ impl Candidate {
     /// Returns the time to confirm a claim that arrives while the lock is held: together with the others, or at once if
     /// they were confirmed before.
     fn confirm_late_claim_at(&self, now: Instant) -> Option<Instant> {
-        (self.phase == Phase::Holding).then(|| self.confirmations_due().unwrap_or(now))
+        (self.phase == Phase::Holding).then(|| self.confirmations_due(now).unwrap_or(now))
     }
 
     /// Returns the time at which a holder confirms its claims, if it has not done so yet.
-    fn confirmations_due(&self) -> Option<Instant> {
+    fn confirmations_due(&self, now: Instant) -> Option<Instant> {
+        if !self.is_held(now) {
+            return None;
+        }
         let unconfirmed = self.voters.iter().filter(|voter| voter.is_unconfirmed_claim());
-        unconfirmed.filter_map(|voter| voter.recheck_at).min().filter(|_| self.phase == Phase::Holding)
+        unconfirmed.filter_map(|voter| voter.recheck_at).min()
     }
 
     /// Plans the confirmation of the claims with which the lock is held from now on.
@@ -71,12 +74,7 @@ impl Candidate {
     /// confirmed at once. Returns `true` if a confirmation is due now.
     pub(crate) fn set_followed(&mut self, now: Instant) -> bool {
         self.is_followed = true;
-        self.confirm_now(now)
-    }
-
-    /// Makes the confirmation of a holder's claims due. Returns `true` if there are unconfirmed ones.
-    pub(crate) fn confirm_now(&mut self, now: Instant) -> bool {
-        let is_due = self.confirmations_due().is_some();
+        let is_due = self.confirmations_due(now).is_some();
         if is_due {
             self.confirm_at(now);
         }
@@ -122,7 +120,7 @@ impl Candidate {
     /// Returns the time within which the lock needs a check.
     pub(crate) fn check_within(&self, now: Instant) -> Duration {
         let lasts = self.depends_on_claims_until(now).map_or(self.terms.ttl, |end| end.since(now).min(self.terms.ttl));
-        let unconfirmed_for = self.confirmations_due().map_or(Duration::MAX, |at| at.since(now));
+        let unconfirmed_for = self.confirmations_due(now).map_or(Duration::MAX, |at| at.since(now));
         unconfirmed_for.min(lasts / LOOKS_PER_TTL)
     }
 

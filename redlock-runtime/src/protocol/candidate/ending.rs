@@ -70,9 +70,14 @@ impl Candidate {
     }
 
     /// Leaves the lock at the nodes that have it, for a later token that takes its place. At other nodes, the token
-    /// leaves the queue, and is released if a command still arrives.
-    pub(crate) fn detach(&mut self, now: Instant, leave: impl FnMut(usize, LastCommand)) {
+    /// leaves the queue, and is released if a command still arrives. Claims that were not confirmed yet become leases,
+    /// with a command that is repeated until it is answered.
+    pub(crate) fn detach(&mut self, now: Instant, mut leave: impl FnMut(usize, LastCommand)) {
         self.phase = Phase::Ended;
+        let keep = LastCommand { is_expected: true, ..self.release(now) }.keeping(self.terms.ttl, now);
+        for (index, _) in self.voters.iter().enumerate().filter(|(_, voter)| voter.is_unconfirmed_claim()) {
+            leave(index, keep);
+        }
         self.leave_where(now, |voter| !voter.vote.is_granted(), leave);
     }
 

@@ -181,7 +181,7 @@ impl Candidate {
 
     /// Records that the token `share` belongs to the same call, which has waited for exclusive locks with it. It is not
     /// a permit.
-    pub(crate) fn is_beside(&mut self, share: OwnerToken) {
+    pub(crate) fn set_share_beside(&mut self, share: OwnerToken) {
         if let Some(permit) = &mut self.permit {
             permit.beside = Some(share);
         }

@@ -52,6 +52,10 @@ impl Candidate {
     /// Returns the action that is due at `now`, together with everything that is due until `soon`. `is_watched`: a
     /// caller watches for the loss of the lock.
     pub(crate) fn look(&self, now: Instant, soon: Instant, is_watched: bool) -> Look {
+        if self.phase == Phase::Waiting && self.confirms_later(now) {
+            // The task that waits has not begun its body yet, and may not be polled before the claims end.
+            return Look::Due;
+        }
         if self.phase != Phase::Holding {
             return Look::Nothing;
         }
@@ -127,8 +131,13 @@ impl Candidate {
     }
 
     /// Requests new leases and missing votes, as far as they are due by `soon`. Returns `false` if the lock is lost,
-    /// which must be announced.
+    /// which must be announced. A waiting token confirms its claims, as if another call waited behind it.
     pub(crate) fn renew(&mut self, now: Instant, soon: Instant, mut send: impl FnMut(Outgoing)) -> bool {
+        if self.phase == Phase::Waiting {
+            self.set_followed(now);
+            self.next_commands(now, |_| true, send);
+            return true;
+        }
         let is_held = self.is_held(now);
         if is_held && self.terms.applies(Rule::LeasesAreRenewed) {
             let round = self.round_due(soon);

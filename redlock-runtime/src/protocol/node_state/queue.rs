@@ -112,7 +112,7 @@ impl Queue {
     /// Returns `true` if the waiting `token` has been silent for long. Without a sign of life, its silence is counted
     /// from `now` on: it came before the lock was shared. A sign of life in the future, by a clock that was set back
     /// since, counts as now.
-    pub(super) fn is_silent(&mut self, token: OwnerToken, now: Instant) -> bool {
+    pub(super) fn check_silence(&mut self, token: OwnerToken, now: Instant) -> bool {
         let heard = self.heard.entry(token).or_insert(now);
         *heard = (*heard).min(now);
         now.since(*heard) > SILENT_AFTER

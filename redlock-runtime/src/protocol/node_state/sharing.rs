@@ -71,7 +71,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Returns `true` if a holder or an earlier waiter blocks the token at one of its parts.
-    fn is_blocked(&mut self, holds: bool) -> bool {
+    fn finds_obstacle(&mut self, holds: bool) -> bool {
         self.any(|part| part.is_held_against() || !holds && part.is_behind_others())
     }
 
@@ -87,7 +87,7 @@ impl<'a> Execution<'a> {
             });
             if self.any(|part| part.is_held_against()) {
                 return Reply::Taken;
-            } else if !self.is_blocked(false) {
+            } else if !self.finds_obstacle(false) {
                 self.take_all(ttl, claim);
                 return Reply::Granted { smaller: false, number: None };
             } else if !self.any(Self::passes_over) {
@@ -141,7 +141,7 @@ impl<'a> Execution<'a> {
             return Reply::Granted { smaller, number: None };
         }
         // Neither a holder nor an earlier waiter is in conflict: the token takes all parts.
-        if !self.is_blocked(holds) {
+        if !self.finds_obstacle(holds) {
             self.take_all(ttl, claim);
             return Reply::Granted { smaller: false, number: None };
         }
@@ -193,7 +193,7 @@ impl<'a> Execution<'a> {
         self.each(|part| {
             part.promote(claim, None, None);
         });
-        let is_free = !self.is_blocked(holds);
+        let is_free = !self.finds_obstacle(holds);
         if is_free {
             self.take_all(ttl, claim);
         }
@@ -273,7 +273,7 @@ impl<'a> Execution<'a> {
             }
         });
         // If all names stayed free, the token takes them again.
-        if self.has_several && !is_left_to_it && !self.is_blocked(false) {
+        if self.has_several && !is_left_to_it && !self.finds_obstacle(false) {
             self.take_all(left, claim);
             is_own = true;
         }

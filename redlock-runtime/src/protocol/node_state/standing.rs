@@ -202,7 +202,7 @@ impl Execution<'_> {
             return true;
         }
         let minds_silence = self.applies(Rule::SilentWaitersLeave);
-        let is_silent = self.queue_mut().is_some_and(|queue| queue.is_silent(first, now)) && minds_silence;
+        let is_silent = self.queue_mut().is_some_and(|queue| queue.check_silence(first, now)) && minds_silence;
         if is_silent {
             self.count_gone(first);
         }

@@ -109,12 +109,12 @@ impl Observer {
             self.closed(&waiter, outcome);
             self.tried(&waiter, outcome);
             self.in_time(&waiter, outcome);
-            self.is_served(outcome);
+            self.check_served(outcome);
         }
     }
 
     /// Checks that no call is refused for good if only the registers of a minority are poisoned.
-    fn is_served<T>(&self, outcome: Option<&Result<T, LockError>>) {
+    fn check_served<T>(&self, outcome: Option<&Result<T, LockError>>) {
         if let Some(Err(error @ LockError::Refused { .. })) = outcome
             && self.profile.faults.only_poison_minority()
         {
@@ -189,7 +189,7 @@ impl Observer {
         let holder = Holder { id, ..holder };
         self.windows(&holder);
         self.check_no_broken_body_runs(&holder);
-        self.has_room(&holder);
+        self.check_room(&holder);
         let now = self.network.now();
         {
             let mut records = self.records();

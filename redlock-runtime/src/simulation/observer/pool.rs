@@ -8,7 +8,7 @@ use crate::simulation::tree::names;
 impl Observer {
     /// Checks that a call that is about to enter has fewer than `permits` others beside it. A call that was robbed
     /// meanwhile is exempt, because it cannot know yet.
-    pub(super) fn has_room(&self, next: &Holder) {
+    pub(super) fn check_room(&self, next: &Holder) {
         let Some(permits) = next.permits else { return };
         let others = self.permitted(next.key).len();
         if others >= permits as usize && !self.is_robbed(next) {

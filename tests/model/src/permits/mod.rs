@@ -411,7 +411,7 @@ impl Model for Permits {
 }
 
 impl State {
-    fn has_entries(&self, token: usize) -> usize {
+    fn entries(&self, token: usize) -> usize {
         self.columns.iter().filter(|column| column.links[token].has_entry).count()
     }
 
@@ -429,7 +429,7 @@ impl Permits {
         let is_robbed = state.robbed >> token & 1 == 1;
         let is_known = |column: &&Column| column.node.entries >> token & 1 == 1 && column.links[token].has_entry;
         let is_there = || state.columns.iter().filter(is_known).count() >= self.quorum;
-        let counts = state.phases[token] == Phase::Holding && state.has_entries(token) >= self.quorum;
+        let counts = state.phases[token] == Phase::Holding && state.entries(token) >= self.quorum;
         counts && (!is_robbed || is_there())
     }
 
@@ -520,7 +520,7 @@ impl Permits {
         let may_return = state.has_opened(token) && state.returned.count_ones() < u32::from(self.returns);
         // Behind other commands, it would only come later.
         let is_idle = state.columns.iter().all(|column| column.connections[self.process(token)].len() == 0);
-        if may_return && !has_returned && is_idle && state.has_entries(token) < NODES {
+        if may_return && !has_returned && is_idle && state.entries(token) < NODES {
             actions.push(Action::Return { token });
         }
         if state.stands_again >> token & 1 == 1 {
@@ -739,7 +739,7 @@ impl Permits {
     }
 
     fn is_lost(&self, state: &State, token: usize) -> bool {
-        state.phases[token] == Phase::Holding && state.has_entries(token) < self.quorum
+        state.phases[token] == Phase::Holding && state.entries(token) < self.quorum
     }
 
     fn is_admitted(&self, state: &State, token: usize) -> bool {

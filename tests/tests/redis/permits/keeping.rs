@@ -104,7 +104,7 @@ async fn lost_permit_vote_is_restored_before_later_waiters_enter() {
 
 /// Deletes a permit at most nodes, one of which does not answer its process, and lets another call acquire it. The first call must lose
 /// it.
-async fn is_not_had_twice(size: usize) {
+async fn check_exclusion(size: usize) {
     let nodes = Nodes::start(size).await;
     let (proxies, theirs) = (nodes.proxied().await, brief(&nodes).await);
     let ours = connected(builder(proxies.iter().map(Proxy::url)).node_timeout(BRIEF).default_ttl(TTL), &nodes).await;
@@ -127,5 +127,5 @@ async fn is_not_had_twice(size: usize) {
 #[tokio::test]
 async fn deleted_permit_is_not_restored_after_its_reassignment() {
     // A holder that takes silence for a vote would ask the nodes that lost its permit for a new one, and would have a majority again.
-    tokio::join!(is_not_had_twice(3), is_not_had_twice(5));
+    tokio::join!(check_exclusion(3), check_exclusion(5));
 }

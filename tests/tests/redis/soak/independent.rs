@@ -114,22 +114,22 @@ impl Independent {
     }
 
     async fn restart(&mut self, name: usize, dice: &mut Dice) -> &'static str {
-        if !self.has_recovered().await {
+        if !self.check_recovered().await {
             return WAITING;
         }
         self.server(name).kill();
         sleep(pause(dice)).await;
         self.server(name).restart().await;
-        self.has_started(name);
+        self.record_start(name);
         "restarted"
     }
 
-    fn has_started(&mut self, name: usize) {
+    fn record_start(&mut self, name: usize) {
         self.started[self.names[name].server] = Instant::now();
     }
 
     /// Returns `true` if the last change is over.
-    async fn has_recovered(&mut self) -> bool {
+    async fn check_recovered(&mut self) -> bool {
         let is_early = self.changed_at.is_some_and(|changed_at| changed_at.elapsed() < WAIT);
         let has_recovered = !is_early && (self.changed_at.is_none() || self.all_count().await);
         if has_recovered {
@@ -141,7 +141,7 @@ impl Independent {
     /// Returns `true` if the next change may begin.
     async fn may_change(&mut self) -> bool {
         let is_old = |name: &usize| self.started[self.names[*name].server].elapsed() > WAIT;
-        self.list.iter().all(is_old) && self.has_recovered().await
+        self.list.iter().all(is_old) && self.check_recovered().await
     }
 
     /// Restarts servers without their data.
@@ -164,7 +164,7 @@ impl Independent {
 
     async fn start_empty(&mut self, name: usize) {
         self.server(name).restart_empty().await;
-        self.has_started(name);
+        self.record_start(name);
         self.changed_at = Some(Instant::now());
     }
 

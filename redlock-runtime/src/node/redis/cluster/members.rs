@@ -184,7 +184,7 @@ impl Members {
         let (View { map, is_well, epoch }, servers, label) = (view, &self.environment.servers, self.seeds.label());
         servers.register_cluster(label, map.ids())?;
         // A replica that is promoted later may lack some of its master's data.
-        map.replicas().iter().for_each(|at| servers.is_replica(&at.to_string(), label, Identity::unknown()));
+        map.replicas().iter().for_each(|at| servers.record_replica(&at.to_string(), label, Identity::unknown()));
         let crowded_out = self.make_room(&map);
         // Built before the lock is taken that every command reads.
         let routes = self.map().is_none_or(|before| *before != map).then(|| Arc::new(self.routes_by(&map, lost)));

@@ -328,12 +328,12 @@ local function nudge(who)
 end
 
 -- Hands the key to the first waiting readers as claims, at most `most` of them, and notifies them. They come before every waiter in conflict,
--- and before the token `own`, if given. One look at the queue and one write serve all of them. A reader whose process is gone does not get the
--- key. Returns how many were notified, and true if any is gone.
-local function admit_readers(claim, most, own)
+-- before the waiter `other` that is examined next, and before the token `own`, if these are given. One look at the queue and one write serve
+-- all of them. A reader whose process is gone does not get the key. Returns how many were notified, and true if any is gone.
+local function admit_readers(claim, most, own, other)
   local limit, struck, readers, scored = first_against(SHARING), {}, {}, {}
   for _, who in ipairs(redis.call('ZRANGE', queue, SHARING, SHARING, 'BYSCORE', 'LIMIT', 0, most)) do
-    if who == own or limit and is_before(limit, who) then
+    if who == own or limit and is_before(limit, who) or other and is_before(other, who) then
       break
     end
     struck[#struck + 1], struck[#struck + 2] = who, who .. '#'
@@ -342,19 +342,25 @@ local function admit_readers(claim, most, own)
       readers[#readers + 1], scored[#scored + 1], scored[#scored + 2] = who, score(SHARING, now + claim), who
     end
   end
-  redis.pcall('ZREM', queue, unpack(struck))
-  if not readers[1] then
-    return 0, false
+  if readers[1] then
+    -- A server that is full does not let a script begin with a ZADD. The readers stay in the queue if it fails.
+    redis.pcall('ZREM', queue, '')
+    local left = math.max(redis.call('PTTL', lock), claim)
+    redis.call('ZADD', lock, unpack(scored))
+    try(readers, 'PEXPIRE', lock, left)
+    added(left, claim)
   end
-  local left = math.max(redis.call('PTTL', lock), claim)
-  redis.call('ZADD', lock, unpack(scored))
-  try(readers, 'PEXPIRE', lock, left)
-  added(left, claim)
-  local unheard = {}
+  redis.pcall('ZREM', queue, unpack(struck))
+  local unheard, counted = {}, {}
   for _, who in ipairs(readers) do
-    if gone[manager_of(who)] or notify(who, claimed(who, claim, clock)) == 0 then
+    local manager = manager_of(who)
+    if gone[manager] or notify(who, claimed(who, claim, clock)) == 0 then
       unheard[#unheard + 1] = who
-      strike_gone(who, SHARING)
+      if not counted[manager] then
+        -- This removes the other waiters of the manager as well, so they cost no further look.
+        counted[manager] = true
+        strike_gone(who, SHARING)
+      end
     end
   end
   if unheard[1] then
@@ -446,7 +452,13 @@ local function promote(claim, own_ttl, freed)
       strike(next)
       take(next, as, own_ttl)
     elseif line == SHARING then
-      local heard, is_any_gone = admit_readers(claim, math.min(MOST_STEPS - steps, looks), own_ttl and token)
+      local other
+      for at, head in pairs(heads) do
+        if head and at ~= SHARING and not kept_out[at] and (not other or is_before(head, other)) then
+          other = head
+        end
+      end
+      local heard, is_any_gone = admit_readers(claim, math.min(MOST_STEPS - steps, looks), own_ttl and token, other)
       steps = steps + heard
       if is_any_gone then
         free(as)

@@ -41,7 +41,7 @@ impl Scene {
         timeout(PATIENCE, self.live.probe(&["PING"])).await.unwrap().unwrap();
     }
 
-    async fn is_driven_by(&self, side: Driver) {
+    async fn assert_driven_by(&self, side: Driver) {
         eventually_eq(PATIENCE, "it is driven", side, async || self.io_task.side()).await;
         self.ping().await;
     }
@@ -67,22 +67,22 @@ impl Drop for Scene {
 #[tokio::test]
 async fn blocked_host_runtime_loses_the_connection_until_it_recovers() {
     let scene = Scene::start().await;
-    scene.is_driven_by(Driver::Host).await;
+    scene.assert_driven_by(Driver::Host).await;
     let block = scene.block();
     // An idle connection is not checked.
     scene.ping().await;
-    scene.is_driven_by(Driver::Background).await;
+    scene.assert_driven_by(Driver::Background).await;
     drop(block);
-    scene.is_driven_by(Driver::Host).await;
+    scene.assert_driven_by(Driver::Host).await;
     assert_eq!(scene.server.inspect().info("stats", "total_connections_received").await.as_deref(), Some("2"));
 }
 
 #[tokio::test]
 async fn ended_host_runtime_loses_the_connection_permanently() {
     let mut scene = Scene::start().await;
-    scene.is_driven_by(Driver::Host).await;
+    scene.assert_driven_by(Driver::Host).await;
     scene.end_host();
-    scene.is_driven_by(Driver::Background).await;
+    scene.assert_driven_by(Driver::Background).await;
     assert!(scene.io_task.is_host_gone());
 }
 
@@ -92,7 +92,7 @@ async fn briefly_busy_host_runtime_is_probed_and_keeps_the_connection() {
     const MOST_TRIES: usize = 4;
     let scene = Scene::start().await;
     for tries in 1.. {
-        scene.is_driven_by(Driver::Host).await;
+        scene.assert_driven_by(Driver::Host).await;
         // A late reply does not show a blocked host.
         scene.server.freeze();
         let answer = scene.live.probe(&["PING"]);

@@ -97,6 +97,30 @@ fn claims_are_confirmed_together_while_the_body_runs() {
 }
 
 #[test]
+fn claims_of_a_task_that_is_not_polled_are_confirmed() {
+    let mut scene = Scene::with_one_claim();
+    scene.announce(1, 1000, 0);
+    scene.now = scene.now.after(CONFIRM_AFTER);
+    assert_eq!(scene.candidate.look(scene.now, scene.now, false), Look::Due);
+    let mut asked = Vec::new();
+    assert!(scene.candidate.renew(scene.now, scene.now, |out| asked.push((out.index, out.verb))));
+    assert_eq!(asked, [(0, EXTEND), (1, EXTEND)]);
+    assert_eq!(scene.candidate.look(scene.now, scene.now, false), Look::Nothing, "once");
+    (0..2).for_each(|node| scene.answer(node, Ok(EXTENDED)));
+    assert_eq!((scene.go_on(), scene.left()), (Some(Waited::Held), scene.provable()));
+}
+
+#[test]
+fn unconfirmed_claims_of_a_lost_lock_need_no_check() {
+    let mut scene = Scene::with_one_claim();
+    scene.announce(1, 1000, 0);
+    assert_eq!(scene.go_on(), Some(Waited::Held));
+    scene.advance(PROVEN);
+    assert!(scene.candidate.is_over(scene.now));
+    assert_eq!(scene.candidate.check_within(scene.now), TTL / 8);
+}
+
+#[test]
 fn waiting_call_of_the_process_confirms_the_claims_at_once() {
     let mut scene = Scene::with_one_claim();
     scene.announce(1, 1000, 0);

@@ -353,7 +353,7 @@ fn late_answer_proves_nothing_after_a_brief_lease_is_requested() {
 #[test]
 fn reader_share_of_a_waiting_call_is_not_counted_as_a_permit() {
     let (mut scene, share, other) = (wanting(3, 0), numbered(1), numbered(2));
-    scene.candidate.is_beside(share);
+    scene.candidate.set_share_beside(share);
     enter(&mut scene, 0..3, &[share, other]);
     assert!(matches!(scene.candidate.entering(1, scene.now), Entering::Full { .. }), "the other one is counted");
     assert_eq!(scene.candidate.entering(2, scene.now), Entering::Admitted);
