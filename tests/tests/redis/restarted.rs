@@ -272,7 +272,9 @@ async fn durable_nodes() -> Nodes {
 async fn durable_node_with_relaxed_fsync_abstains_after_a_restart() {
     for is_relaxed in [false, true] {
         let nodes = durable_nodes().await;
-        let manager = connected(brief(&nodes), &nodes).await;
+        // The node abstains for a `max_ttl`, which is long enough to see it.
+        let patient = builder(nodes.urls()).default_ttl(PATIENCE).tuning(|tuning| tuning.max_ttl(PATIENCE));
+        let manager = connected(patient, &nodes).await;
         if is_relaxed {
             nodes[0].inspect().command::<()>(&["CONFIG", "SET", "appendfsync", "everysec"]).await;
         }

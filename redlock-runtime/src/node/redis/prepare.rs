@@ -1,5 +1,8 @@
-//! The round trip before a connection is used: sets the client name, identifies the server, and finds out which scripts it lacks. A second
-//! round trip loads those. A member of a cluster is queried for its id before, which its scripts contain.
+//! The two round trips before a connection is used. The first one finds out which scripts the server lacks. The second one loads these, sets
+//! the client name, and identifies the server. A member of a cluster is queried for its id before, which its scripts contain.
+//!
+//! The receipt in the data of a durable server is replaced by the last round trip. Otherwise, a connection that breaks after it would cost
+//! the proof that the server has kept its data.
 
 use super::answer::{parse_time_reply, refused};
 use super::channels::Channels;
@@ -55,14 +58,15 @@ pub(super) async fn prepare(
         Channels::of_server(namespace)
     };
     server.set_own_channels(channels.are_own());
-    let (sent, receipt) = (server.now(), server.receipt());
     let digests = Scripts::digests(&channels);
-    let mut answers = ask(&mut connection, &questions(&digests, environment, server)).await?;
+    let is_stored = stored(ask(&mut connection, &exist(&digests)).await?, digests.len())?;
+    let (sent, receipt) = (server.now(), server.receipt());
+    let mut answers = ask(&mut connection, &questions(&channels, &is_stored, environment, server)).await?;
     let answered = server.now();
     let refusals = needed::refusals(answers.split_off(answers.len().saturating_sub(needed::questions())).into_iter());
     let mut answers = answers.into_iter();
-    let is_stored = digests.chunks(MOST_DIGESTS).map(|digests| stored(answers.next(), digests.len()));
-    let is_stored = is_stored.collect::<Result<Vec<_>, _>>().map(|stored| stored.concat());
+    let of_script = |(known, is_stored): (String, &bool)| if *is_stored { Ok(known) } else { digest(answers.next()) };
+    let digests: Vec<_> = digests.into_iter().zip(&is_stored).map(of_script).collect();
     // The name is only for people who read the server's list of clients, so a refusal does not matter.
     let _name = answers.next();
     let is_tracking = server.is_distrusted() && permitted::<Value>(answers.next()).is_some() && has_pushes;
@@ -77,6 +81,7 @@ pub(super) async fn prepare(
     if let Some(product) = info.too_old() {
         return Err(too_old(&product));
     }
+    let scripts = scripts(channels, digests, &refusals)?;
     let settings: HashMap<String, String> = permitted(answers.next()).unwrap_or_default();
     let time = answers.next().map(parse_time_reply);
     let marker = if has_marker(server) { answers.next().and_then(|reply| marker(reply, receipt)) } else { None };
@@ -92,8 +97,6 @@ pub(super) async fn prepare(
         }
         return Err(NodeError::Replica);
     }
-    let loaded = load(&mut connection, &channels, digests, &is_stored?, &refusals).await?;
-    let scripts = scripts(channels, loaded, &refusals)?;
     // Not earlier: a replica replies with an error.
     let wait = if environment.replicas.is_some() { answers.next() } else { None };
     if let Some(refusal) = wait.and_then(|wait| wait.extract_error().err()) {
@@ -135,11 +138,36 @@ async fn own_channels(connection: &mut Connection, namespace: &str) -> Result<Ch
     Channels::of_member(namespace, &id)
 }
 
-/// Builds the queries, in the order in which [`prepare`] reads the replies.
-fn questions(digests: &[String], environment: &Environment, server: &ServerFacts) -> Pipeline {
+/// Builds the queries for the scripts with these digests.
+fn exist(digests: &[String]) -> Pipeline {
     let mut pipeline = redis::pipe();
     for digests in digests.chunks(MOST_DIGESTS) {
         pipeline.cmd("SCRIPT").arg("EXISTS").arg(digests);
+    }
+    pipeline
+}
+
+/// Returns for each of `number` scripts if the server stores it. If the server does not say so, all of them are loaded.
+///
+/// # Errors
+/// [`NodeError::Refused`] if the server requires a login. It would close the connection after a long script.
+fn stored(answers: Vec<Value>, number: usize) -> Result<Vec<bool>, NodeError> {
+    let mut stored = Vec::with_capacity(number);
+    for answer in answers {
+        match answer.extract_error() {
+            Err(error) if error.code() == Some("NOAUTH") => return Err(refused(&error)),
+            Err(_) => {}
+            Ok(answer) => stored.extend(redis::from_redis_value::<Vec<bool>>(answer).unwrap_or_default()),
+        }
+    }
+    Ok(if stored.len() == number { stored } else { vec![false; number] })
+}
+
+/// Builds the queries, in the order in which [`prepare`] reads the replies.
+fn questions(channels: &Channels, is_stored: &[bool], environment: &Environment, server: &ServerFacts) -> Pipeline {
+    let mut pipeline = redis::pipe();
+    for ((_, source), _) in Scripts::SOURCES.iter().zip(is_stored).filter(|(_, is_stored)| !**is_stored) {
+        pipeline.cmd("SCRIPT").arg("LOAD").arg(&*channels.in_script(source));
     }
     let name = client_name(&environment.manager.to_string(), &environment.label);
     pipeline.cmd("CLIENT").arg("SETNAME").arg(name);
@@ -192,47 +220,6 @@ fn too_old(product: &str) -> NodeError {
          server"
     );
     NodeError::Unsupported(excerpt(text).into())
-}
-
-/// Returns for each of `number` scripts if the server stores it, from the reply to `SCRIPT EXISTS`. If the user may not ask, all of them are
-/// loaded.
-///
-/// # Errors
-/// The error of a server that is not ready, or that requires a login. It would close the connection after a long script.
-fn stored(answer: Option<Value>, number: usize) -> Result<Vec<bool>, NodeError> {
-    let stored = match answer.unwrap_or(Value::Nil).extract_error() {
-        Ok(stored) => redis::from_redis_value(stored).unwrap_or_default(),
-        Err(error) => match refused(&error) {
-            refused if refused.is_transient() || error.code() == Some("NOAUTH") => return Err(refused),
-            _ => Vec::new(),
-        },
-    };
-    Ok(if stored.len() == number { stored } else { vec![false; number] })
-}
-
-/// Loads the scripts that the server does not store. Returns the digests of all scripts, or the errors instead of them.
-///
-/// # Errors
-/// [`NodeError::Disconnected`] if the connection breaks.
-async fn load(
-    connection: &mut Connection,
-    channels: &Channels,
-    digests: Vec<String>,
-    is_stored: &[bool],
-    refusals: &[Refusal],
-) -> Result<Vec<Result<String, NodeError>>, NodeError> {
-    // A server may forget a script that it knows only from `EVAL`, and this user could not repair that.
-    let none = vec![false; is_stored.len()];
-    let is_stored = if needed::refuses(refusals, "EVAL") { &none } else { is_stored };
-    let mut loading = redis::pipe();
-    let lacking = Scripts::SOURCES.iter().zip(is_stored).filter(|(_, is_stored)| !**is_stored);
-    for ((_, source), _) in lacking {
-        loading.cmd("SCRIPT").arg("LOAD").arg(&*channels.in_script(source));
-    }
-    let loaded = if loading.is_empty() { Vec::new() } else { ask(connection, &loading).await? };
-    let mut loaded = loaded.into_iter();
-    let digest_of = |(stored, is_stored): (String, &bool)| if *is_stored { Ok(stored) } else { digest(loaded.next()) };
-    Ok(digests.into_iter().zip(is_stored).map(digest_of).collect())
 }
 
 /// Returns the scripts with these digests. If the server does not store them, or does not run them by their digests, they are sent with each
