@@ -150,13 +150,19 @@ fn exist(digests: &[String]) -> Pipeline {
 /// Returns for each of `number` scripts if the server stores it. If the server does not say so, all of them are loaded.
 ///
 /// # Errors
-/// [`NodeError::Refused`] if the server requires a login. It would close the connection after a long script.
+/// [`NodeError::Refused`] if the server requires a login, because it would close the connection after a long script. Also if it is still
+/// loading its data: the end of that would fall between the next queries, and a receipt would be replaced by a connection that fails.
 fn stored(answers: Vec<Value>, number: usize) -> Result<Vec<bool>, NodeError> {
     let mut stored = Vec::with_capacity(number);
     for answer in answers {
         match answer.extract_error() {
-            Err(error) if error.code() == Some("NOAUTH") => return Err(refused(&error)),
-            Err(_) => {}
+            Err(error) => {
+                let is_stale_replica = error.code() == Some("MASTERDOWN");
+                let refused = refused(&error);
+                if error.code() == Some("NOAUTH") || refused.is_transient() && !is_stale_replica {
+                    return Err(refused);
+                }
+            }
             Ok(answer) => stored.extend(redis::from_redis_value::<Vec<bool>>(answer).unwrap_or_default()),
         }
     }
