@@ -114,8 +114,8 @@ macro_rules! fenced_parts {
     };
 }
 
-/// Concatenates the part of a script that executes `$verb` for a shared lock, for a token that wants the class `$class`.
-macro_rules! among {
+/// Concatenates the general part of a script, which executes `$verb` for a token that wants the class `$class`.
+macro_rules! general {
     ($class:literal: $($verb:literal),+) => {
         concat!("local class, has_several = ", $class, ", false\n", parts!("latest", "readers", $($verb),+))
     };
@@ -151,13 +151,6 @@ macro_rules! of_several {
             "end)()\n",
             parts!("set_fenced")
         )
-    };
-}
-
-/// Executes `$verb` for a shared lock in a script for exclusive locks. The script continues after this part if the lock is not shared.
-macro_rules! or_among {
-    ($($verb:literal),+) => {
-        concat!("if is_among then\n", among!("ALONE": $($verb),+), "end\n")
     };
 }
 
@@ -285,33 +278,27 @@ scripts! {
     no script: (Kind::Alone, Verb::SetNx { .. }, _) | (_, Verb::Raise { .. }, _),
     several locks: extend_many => parts!("extend_many"),
     acquire: (Kind::Alone, Verb::Acquire { .. }, None) => concat!(
-        parts!("names", "value", "token", "crowd", "acquire_taken", "claim", "notify", "gone"),
-        or_among!("acquire_among"),
-        parts!("lock", "hand", "acquire")
+        parts!("names", "value", "token", "crowd", "acquire_taken", "acquire_free", "claim", "notify", "gone"),
+        general!("ALONE": "acquire")
     ),
     extend: (Kind::Alone, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. }, None) => parts!("names", "value", "late", "extend_alone", "token", "latest", "extend_marked", "lock", "extend"),
     adopt: (Kind::Alone, Verb::Adopt { .. }, None) => parts!("names", "value", "late", "adopt", "extend_alone", "token", "latest", "extend_marked", "lock", "extend"),
     yield_up: (Kind::Alone, Verb::Yield { .. }, _) => concat!(
         parts!("names", "value", "token", "crowd", "claim", "notify", "gone"),
-        or_among!("yield_among"),
-        parts!("lock", "hand", "yield")
+        general!("ALONE": "yield")
     ),
     release: (Kind::Alone, Verb::Release { .. }, _) => concat!(
-        parts!("names", "value", "release_alone", "token", "crowd", "claim", "release_marked", "notify", "gone"),
-        "if is_among then\n",
+        parts!("names", "value", "release_alone", "token", "crowd", "claim", "release_marked", "release_other"),
         // Before the part that runs `TIME`.
-        parts!("release_timeless"),
-        among!("ALONE": "release_among"),
-        "end\n",
-        parts!("lock", "hand", "release")
+        parts!("notify", "gone", "release_timeless"),
+        general!("ALONE": "release")
     ),
     revoke: (_, Verb::Revoke, _) => parts!("names", "value", "token", "notify", "revoke"),
     acquire_fenced: (Kind::Alone, Verb::Acquire { .. }, Some(_)) => concat!(
         parts!("names", "fence"),
         "local answer = (function()\n",
-        parts!("value", "token", "crowd", "acquire_taken", "claim", "notify", "gone"),
-        or_among!("acquire_among"),
-        parts!("lock", "hand", "acquire"),
+        parts!("value", "token", "crowd", "acquire_taken", "acquire_free", "claim", "notify", "gone"),
+        general!("ALONE": "acquire"),
         "end)()\n",
         parts!("acquire_fenced")
     ),
@@ -319,21 +306,21 @@ scripts! {
     adopt_fenced: (Kind::Alone, Verb::Adopt { .. }, Some(_)) => fenced_parts!("value", "late", "adopt", "token", "latest", "lock", "extend"; "extend_fenced"),
     share_try: (Kind::Shared | Kind::Permit, Verb::SetNx { .. }, _) => concat!(
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify", "gone"),
-        among!("SHARING": "share_try")
+        general!("SHARING": "share_try")
     ),
     share_acquire: (Kind::Shared | Kind::Permit, Verb::Acquire { .. }, None) => concat!(
         parts!("names", "shares", "share_alone", "share_value", "token", "claim", "notify", "gone"),
-        among!("SHARING": "acquire_among")
+        general!("SHARING": "acquire")
     ),
     share_extend: (Kind::Shared | Kind::Permit, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, None) => concat!(
         parts!("names", "token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify", "gone"),
-        among!("SHARING": "share_extend")
+        general!("SHARING": "share_extend")
     ),
     share_acquire_fenced: (Kind::Shared | Kind::Permit, Verb::Acquire { .. }, Some(_)) => concat!(
         parts!("names", "fence"),
         "local answer = (function()\n",
         parts!("shares", "share_alone", "share_value", "token", "claim", "notify", "gone"),
-        among!("SHARING": "acquire_among"),
+        general!("SHARING": "acquire"),
         "end)()\n",
         parts!("acquire_fenced")
     ),
@@ -341,23 +328,23 @@ scripts! {
         parts!("names", "fence"),
         "local answer = (function()\n",
         parts!("token", "latest", "shares", "share_extend_alone", "share_value", "claim", "notify", "gone"),
-        among!("SHARING": "share_extend"),
+        general!("SHARING": "share_extend"),
         "end)()\n",
         parts!("extend_fenced")
     ),
     share_yield: (Kind::Shared | Kind::Permit, Verb::Yield { .. }, _) => concat!(
         parts!("names", "shares", "share_value", "token", "claim", "notify", "gone"),
-        among!("SHARING": "yield_among")
+        general!("SHARING": "yield")
     ),
     share_release: (Kind::Shared, Verb::Release { .. }, _) => concat!(
         parts!("names", "shares", "share_release_alone", "share_value", "token", "claim", "notify", "gone", "release_timeless"),
-        among!("SHARING": "release_among")
+        general!("SHARING": "release")
     ),
     set_try: (Kind::Several, Verb::SetNx { .. }, _) => of_several!(first "set_alone", "share_try"; from 1 at 2),
-    set_acquire: (Kind::Several, Verb::Acquire { .. }, _) => of_several!(first "set_alone", "acquire_among"; from 1 at 3),
+    set_acquire: (Kind::Several, Verb::Acquire { .. }, _) => of_several!(first "set_alone", "acquire"; from 1 at 3),
     set_extend: (Kind::Several, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => of_several!("share_extend"; from 0 at 2),
-    set_yield: (Kind::Several, Verb::Yield { .. }, _) => of_several!("yield_among"),
-    set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!(first "set_release_alone", "set_release_timeless"; "release_among"),
+    set_yield: (Kind::Several, Verb::Yield { .. }, _) => of_several!("yield"),
+    set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!(first "set_release_alone", "set_release_timeless"; "release"),
     permit_enter: (_, Verb::Enter { .. }, _) => concat!(
         parts!("names", "permit_turn", "shares", "permit_roll"),
         // Without waiters, a permit is taken like any share.
@@ -365,7 +352,7 @@ scripts! {
         parts!("share_alone"),
         "end)() then\nreturn entered()\nend\n",
         parts!("share_value", "token", "claim", "notify", "gone"),
-        among!("SHARING": "permit_enter")
+        general!("SHARING": "permit_enter")
     ),
     permit_release: (Kind::Permit, Verb::Release { .. }, _) => concat!(
         parts!("names", "shares"),
@@ -374,7 +361,7 @@ scripts! {
         parts!("share_release_alone"),
         "end\n",
         parts!("share_value", "token", "claim", "notify", "gone", "release_timeless"),
-        among!("SHARING": "permit_freed", "release_among")
+        general!("SHARING": "permit_freed", "release")
     ),
 }
 

@@ -112,9 +112,7 @@ impl NodeState {
         execution.adopt(command.verb, other.as_deref());
         let seen = execution.seen(command.verb);
         let other = other.as_deref().copied();
-        // The general case runs first, and leaves simple commands to the exclusive case.
-        let shared = if execution.concerns_readers() { execution.share(command.verb, other) } else { None };
-        let reply = shared.unwrap_or_else(|| execution.run(command.verb, other));
+        let reply = execution.run(command.verb, other);
         let reply = execution.fenced(command.verb, reply, command.fence);
         // An `ENTER` without the admission lock is refused before anything else is examined.
         let is_turned_away = matches!(command.verb, Verb::Enter { .. }) && reply == Reply::NotOwner;
@@ -156,14 +154,21 @@ impl NodeState {
 
 impl Execution<'_> {
     fn run(&mut self, verb: Verb, other: Option<OwnerToken>) -> Reply {
+        // The commands for a single exclusive lock that never examine its queue.
+        let is_single = self.line() == Line::ALONE;
         match verb {
-            Verb::SetNx { ttl } => self.set_nx(ttl),
+            Verb::SetNx { ttl } if is_single => self.set_nx(ttl),
+            Verb::SetNx { ttl } => self.try_at_once(ttl),
             Verb::Acquire { ttl, claim, holds } => self.acquire(ttl, claim, holds),
-            Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::Adopt { ttl, .. } => {
-                self.extend(ttl)
-            }
+            Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } if is_single => self.extend(ttl),
+            // An exclusive adoption does not apply to a lock that was left as a share.
+            Verb::Adopt { .. } if is_single && self.readers().is_some() => Reply::NotOwner,
+            Verb::Adopt { ttl } if is_single => self.extend(ttl),
+            Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } => self.extend_shares(ttl, None),
+            Verb::Adopt { ttl } => self.extend_shares(ttl, other),
             Verb::Enter { ttl, turn } => other.map_or(Reply::NotOwner, |by| self.enter(ttl, turn, by)),
             Verb::Yield { claim } => self.yield_(claim, other),
+            Verb::Release { .. } if is_single && self.is_alone() => self.release_alone(),
             Verb::Release { claim } => self.release(claim),
             Verb::Revoke => other.map_or(Reply::NotOwner, |from| self.revoke(from)),
             // Executed separately, because it concerns no lock.
@@ -172,49 +177,11 @@ impl Execution<'_> {
     }
 
     fn set_nx(&mut self, ttl: Duration) -> Reply {
-        if self.owner().is_some() {
+        if self.owner().is_some() || self.readers().is_some() {
             return Reply::Taken;
         }
         self.own(self.token, ttl, false);
         Reply::Granted { smaller: false, number: None }
-    }
-
-    fn acquire(&mut self, ttl: Duration, claim: Duration, holds: bool) -> Reply {
-        let first = self.queue().and_then(Queue::first);
-        match self.owner() {
-            // The token owns the lock already: its lease restarts.
-            Some(owner) if owner == self.token => {
-                self.own(self.token, ttl, self.is_marked());
-                self.leave_queue();
-                Reply::Granted { smaller: first.is_some_and(|first| first < self.token), number: None }
-            }
-            // Another token owns the lock: this one waits, marks the value, and notifies the owner.
-            Some(owner) => {
-                let is_new = self.join_queue();
-                if self.applies(Rule::WaitersMarkTheHolder) {
-                    self.mark();
-                }
-                let by = self.token;
-                if is_new || self.applies(Rule::HolderHearsOfEveryCall) {
-                    self.notify(owner, if holds { Notice::Wanted { by } } else { Notice::Contended { by } });
-                }
-                self.queued()
-            }
-            // The lock is free, and no earlier token waits.
-            None if holds || first.is_none_or(|first| self.token <= first) => {
-                self.leave_queue();
-                self.own(self.token, ttl, self.is_waited_for());
-                Reply::Granted { smaller: false, number: None }
-            }
-            // The lock is free, but belongs to the earliest present waiter.
-            None => {
-                self.join_queue();
-                match self.hand_over(claim, Some(ttl)) {
-                    Some(next) if next == self.token => Reply::Granted { smaller: false, number: None },
-                    _ => self.queued(),
-                }
-            }
-        }
     }
 
     /// Executes the first part of an adoption, before its extension.
@@ -231,6 +198,9 @@ impl Execution<'_> {
     }
 
     fn extend(&mut self, ttl: Duration) -> Reply {
+        if self.readers().is_some() {
+            return self.extend_downgraded(ttl);
+        }
         let may_create = !self.applies(Rule::ExtensionNeverCreates) && self.owner().is_none();
         if !self.is_owner() && !may_create {
             return Reply::NotOwner;
@@ -240,48 +210,10 @@ impl Execution<'_> {
         Reply::Extended { waiters: queue.map_or(0, Queue::len), number: None }
     }
 
-    fn yield_(&mut self, claim: Duration, to: Option<OwnerToken>) -> Reply {
-        if !self.is_owner() {
-            return Reply::NotOwner;
-        }
-        if let Some(to) = to.filter(|to| self.queue_mut().is_some_and(|queue| queue.remove(*to))) {
-            return self.yield_to(to, claim);
-        }
-        if self.queue().and_then(Queue::first).is_none_or(|first| self.token < first) {
-            return Reply::Kept;
-        }
-        let left = self.left();
-        self.join_queue();
-        match self.hand_over(claim, left) {
-            Some(next) if next == self.token => Reply::Kept,
-            _ => Reply::Yielded { left: self.left() },
-        }
-    }
-
-    /// Passes the lock to a waiting token; if its process is gone, to the first waiter.
-    fn yield_to(&mut self, to: OwnerToken, claim: Duration) -> Reply {
-        let left = self.left();
-        self.join_queue();
-        self.own(to, claim, true);
-        if self.announce(to, claim) == 0 && self.hand_over(claim, left) == Some(self.token) {
-            return Reply::Kept;
-        }
-        Reply::Yielded { left: self.left() }
-    }
-
-    fn release(&mut self, claim: Duration) -> Reply {
-        if self.is_alone() {
-            self.state.locks.remove(self.key.name());
-            return Reply::Released;
-        }
-        self.leave_queue();
-        let was_owner = self.is_owner() || !self.applies(Rule::ReleaseChecksTheOwner);
-        // A repeated release finds the lock free: the first one has not reached the end of the queue.
-        let is_free = self.owner().is_none() && self.applies(Rule::RepeatedReleasesGoOn);
-        if was_owner || is_free {
-            self.hand_over(claim, None);
-        }
-        self.released(was_owner)
+    /// Releases a lock without the mark. Its queue is not examined.
+    fn release_alone(&mut self) -> Reply {
+        self.state.locks.remove(self.key.name());
+        Reply::Released
     }
 
     /// Returns the reply to a release.
@@ -297,6 +229,9 @@ impl Execution<'_> {
 
     /// Takes the place of `from`, whose lock is being broken, and notifies it.
     fn revoke(&mut self, from: OwnerToken) -> Reply {
+        if self.readers().is_some() {
+            return self.revoke_share(from);
+        }
         let is_named = |owner| owner == from || !self.applies(Rule::BreakersNameTheHolder);
         match self.owner() {
             Some(owner) if owner == self.token => {}
@@ -306,7 +241,8 @@ impl Execution<'_> {
         let left = self.left().unwrap_or_default();
         let is_told = self.notify(from, Notice::Revoked { by: self.token }) > 0;
         if !self.applies(Rule::BreakersTakeThePlace) {
-            self.hand_over(CLAIM, None);
+            self.drop_hold_of(self.token);
+            self.promote(CLAIM, None, None);
         }
         Reply::Revoked { left, is_told }
     }
@@ -345,31 +281,6 @@ impl Execution<'_> {
         let accepted = said.iter().flatten().find(|number| matches!(number, Number::Accepted(_)));
         let is_enough = accepted.is_some() && !rules.apply(Rule::EveryRegisterAccepts);
         if is_enough { accepted.copied() } else { Number::of_all(said) }
-    }
-
-    /// Passes the lock to the smallest queued token whose process listens, or frees it.
-    ///
-    /// `own_ttl` is the lease for the token of the command, if that token is the next: a lease instead of a claim,
-    /// without a wake-up.
-    fn hand_over(&mut self, claim: Duration, own_ttl: Option<Duration>) -> Option<OwnerToken> {
-        while !self.is_unfinished()
-            && let Some(next) = self.queue_mut().and_then(Queue::pop_first)
-        {
-            let is_marked = self.is_waited_for() && self.applies(Rule::HandOverKeepsTheMark);
-            if let Some(ttl) = own_ttl.filter(|_| next == self.token) {
-                self.own(next, if self.applies(Rule::OwnTurnIsALease) { ttl } else { claim }, is_marked);
-                return Some(next);
-            }
-            if !self.is_gone(next) {
-                self.own(next, claim, is_marked);
-                if self.announce(next, claim) > 0 {
-                    return Some(next);
-                }
-            }
-            self.strike_gone(next, Line::ALONE);
-        }
-        self.state.locks.remove(self.key.name());
-        None
     }
 
     /// Notifies the process of `token` that it has the lock as a claim, with the times of the claim if it can read
@@ -435,12 +346,6 @@ impl Execution<'_> {
         self.state.queues.get_mut(self.key.name())
     }
 
-    /// Puts the token into the queue. Returns `true` if it was not in the queue before.
-    fn join_queue(&mut self) -> bool {
-        let (token, now) = (self.token, self.now);
-        self.state.queues.entry(self.key.name().into()).or_insert_with(|| Queue::new(now)).add(token, now)
-    }
-
     fn applies(&self, rule: Rule) -> bool {
         self.state.rules.apply(rule)
     }
@@ -450,11 +355,6 @@ impl Execution<'_> {
         if let Some(queue) = self.queue_mut() {
             queue.remove(token);
         }
-    }
-
-    fn queued(&self) -> Reply {
-        let rank = self.queue().map_or(0, |queue| queue.rank(self.token));
-        Reply::Queued { left: self.left(), rank: if self.is_unfinished() { 0 } else { rank } }
     }
 
     fn seen(&self, verb: Verb) -> Option<TokenTime> {

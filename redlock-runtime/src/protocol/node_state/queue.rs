@@ -179,15 +179,6 @@ impl Queue {
         }
     }
 
-    pub(super) fn pop_first(&mut self) -> Option<OwnerToken> {
-        self.lines.first_mut()?.pop_first()
-    }
-
-    /// Returns the first waiter that wants only this name, exclusively.
-    pub(super) fn first(&self) -> Option<OwnerToken> {
-        self.lines.first()?.first().copied()
-    }
-
     /// Returns the first waiter of the line behind `passed`.
     pub(super) fn first_behind(&self, line: Line, passed: Bound<OwnerToken>) -> Option<OwnerToken> {
         self.line(line)?.range((passed, Bound::Unbounded)).next().copied()

@@ -1,4 +1,4 @@
-//! Commands of a node for shared names, or for several names: the general case, which has separate scripts in Redis.
+//! Commands of a node that concern its queues: the general part of the scripts.
 //!
 //! 1. A request has parts: names, each with a wanted class. A name is owned by one token exclusively, or shared by
 //!    several tokens whose classes are compatible. A request gets all of its parts or none.
@@ -18,41 +18,13 @@ use super::queue::Line;
 use super::{Execution, Queue};
 use crate::lock::OwnerToken;
 use crate::lock::class::Class;
-use crate::protocol::command::{Notice, Reply, Verb};
+use crate::protocol::command::{Notice, Reply};
 use crate::protocol::lease;
 use crate::protocol::node_state::limits::MOST_STEPS;
 use crate::protocol::rules::Rule;
 use std::time::Duration;
 
 impl<'a> Execution<'a> {
-    /// Returns `true` if the command belongs to the general case.
-    pub(super) fn concerns_readers(&self) -> bool {
-        self.line() != Line::ALONE || self.readers().is_some() || self.queue().is_some_and(Queue::concerns_readers)
-    }
-
-    /// Executes `verb` in the general case. Returns `None` if the general case is not different.
-    pub(super) fn share(&mut self, verb: Verb, other: Option<OwnerToken>) -> Option<Reply> {
-        let is_single = self.line() == Line::ALONE;
-        // The release of an exclusive lock without the mark does not examine the queue.
-        let is_simple = is_single && self.readers().is_none() && self.is_alone();
-        match verb {
-            Verb::SetNx { .. } if is_single => self.readers().map(|_| Reply::Taken),
-            Verb::SetNx { ttl } => Some(self.try_at_once(ttl)),
-            Verb::Acquire { ttl, claim, holds } => Some(self.acquire_among(ttl, claim, holds)),
-            Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } | Verb::Adopt { ttl } if !is_single => {
-                Some(self.extend_among(ttl, other.filter(|_| matches!(verb, Verb::Adopt { .. }))))
-            }
-            Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } => self.raise(ttl),
-            // An exclusive adoption does not apply to a lock that was left as a share.
-            Verb::Adopt { .. } => self.readers().map(|_| Reply::NotOwner),
-            Verb::Enter { .. } | Verb::Raise { .. } => None,
-            Verb::Yield { claim } => Some(self.yield_among(claim, other)),
-            Verb::Release { .. } if is_simple => None,
-            Verb::Release { claim } => Some(self.release_among(claim)),
-            Verb::Revoke => other.filter(|_| self.readers().is_some()).map(|from| self.revoke_share(from)),
-        }
-    }
-
     /// Visits each part until `look` returns `true`. Returns `true` if it has.
     fn any(&mut self, mut look: impl FnMut(&mut Self) -> bool) -> bool {
         let subject: &'a _ = self.subject;
@@ -133,7 +105,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    fn acquire_among(&mut self, ttl: Duration, claim: Duration, holds: bool) -> Reply {
+    pub(super) fn acquire(&mut self, ttl: Duration, claim: Duration, holds: bool) -> Reply {
         // The token owns all parts already: their leases restart.
         if !self.any(|part| !part.holds()) {
             let smaller = self.any(|part| part.is_behind_others());
@@ -155,7 +127,7 @@ impl<'a> Execution<'a> {
         });
         // It joins the queue of every name, and notifies the conflicting holders.
         self.each(|part| {
-            let is_new = part.join_among();
+            let is_new = part.join_queue();
             part.tell_holders(holds, is_new);
         });
         // The waiters behind the dropped parts may enter now.
@@ -202,7 +174,7 @@ impl<'a> Execution<'a> {
 
     /// Restarts the leases of all parts, if the token has all of them. An exclusive part that it shares now becomes
     /// shared.
-    fn extend_among(&mut self, ttl: Duration, from: Option<OwnerToken>) -> Reply {
+    pub(super) fn extend_shares(&mut self, ttl: Duration, from: Option<OwnerToken>) -> Reply {
         let is_theirs = |part: &Self| from.is_some_and(|from| part.covers_part(from));
         if self.any(|part| !part.covers_part(part.token) && !is_theirs(part)) {
             return Reply::NotOwner;
@@ -225,16 +197,15 @@ impl<'a> Execution<'a> {
     }
 
     /// Refuses the late exclusive extension of a downgraded lock.
-    fn raise(&mut self, ttl: Duration) -> Option<Reply> {
-        self.readers()?;
+    pub(super) fn extend_downgraded(&mut self, ttl: Duration) -> Reply {
         if self.applies(Rule::DowngradeNeverRises) || !self.has_share(self.token) {
-            return Some(Reply::NotOwner);
+            return Reply::NotOwner;
         }
         self.take(self.token, Class::Exclusive, ttl);
-        Some(Reply::Extended { waiters: 0, number: None })
+        Reply::Extended { waiters: 0, number: None }
     }
 
-    fn yield_among(&mut self, claim: Duration, to: Option<OwnerToken>) -> Reply {
+    pub(super) fn yield_(&mut self, claim: Duration, to: Option<OwnerToken>) -> Reply {
         if self.any(|part| !part.covers_part(part.token)) {
             return Reply::NotOwner;
         }
@@ -251,7 +222,7 @@ impl<'a> Execution<'a> {
         // It gives all parts up, and joins their queues.
         self.each(|part| {
             part.drop_hold_of(part.token);
-            part.join_among();
+            part.join_queue();
         });
         let (mut is_own, mut is_left_to_it) = (false, false);
         self.each(|part| {
@@ -280,7 +251,7 @@ impl<'a> Execution<'a> {
         if is_own { Reply::Kept } else { Reply::Yielded { left: self.longest_left() } }
     }
 
-    fn release_among(&mut self, claim: Duration) -> Reply {
+    pub(super) fn release(&mut self, claim: Duration) -> Reply {
         if self.subject.mode.is_permit() && self.has_share(self.token) {
             self.notify_freed();
         }
@@ -289,9 +260,10 @@ impl<'a> Execution<'a> {
             let token = part.token;
             let line = part.queue().and_then(|queue| queue.line_of(token));
             part.leave_queue();
-            let held = part.hold_of(token);
+            let holder = part.owner().filter(|_| !part.applies(Rule::ReleaseChecksTheOwner)).unwrap_or(token);
+            let held = part.hold_of(holder);
             is_released &= held.is_some();
-            part.drop_hold_of(token);
+            part.drop_hold_of(holder);
             // A repeated release finds nothing: the first one has not reached the end of the queue.
             let promotes = match line.filter(|_| held.is_none()) {
                 Some(_) => part.applies(Rule::LeavingUnblocks),
@@ -310,7 +282,7 @@ impl<'a> Execution<'a> {
     }
 
     /// Takes the place of `from`, whose share is being broken, and notifies it.
-    fn revoke_share(&mut self, from: OwnerToken) -> Reply {
+    pub(super) fn revoke_share(&mut self, from: OwnerToken) -> Reply {
         let (token, now) = (self.token, self.now);
         let Some(readers) = self.state.readers.get_mut(self.key.name()) else { return Reply::NotOwner };
         let held = readers.held_by(from, now).or_else(|| readers.held_by(token, now));

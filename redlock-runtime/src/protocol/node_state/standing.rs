@@ -79,9 +79,19 @@ impl Execution<'_> {
     }
 
     /// Puts the token into the queue. Returns `true` if it was not in the queue before.
-    pub(super) fn join_among(&mut self) -> bool {
+    ///
+    /// The sign of life is left out while all holders and waiters want the lock exclusively, as then no command would
+    /// read it. [`Queue::check_silence`] adds it later.
+    pub(super) fn join_queue(&mut self) -> bool {
         let (token, line, now) = (self.token, self.line(), self.now);
-        self.state.queues.entry(self.key.name().into()).or_insert_with(|| Queue::new(now)).join(token, line, now)
+        let is_heard = self.concerns_readers();
+        let queue = self.state.queues.entry(self.key.name().into()).or_insert_with(|| Queue::new(now));
+        if is_heard { queue.join(token, line, now) } else { queue.add(token, now) }
+    }
+
+    /// Returns `true` if a holder shares the lock, or any token wants to share it or several names.
+    fn concerns_readers(&self) -> bool {
+        self.line() != Line::ALONE || self.readers().is_some() || self.queue().is_some_and(Queue::concerns_readers)
     }
 
     pub(super) fn strike(&mut self, token: OwnerToken) {
@@ -124,7 +134,7 @@ impl Execution<'_> {
     pub(super) fn take(&mut self, token: OwnerToken, class: Class, ttl: Duration) {
         if class == Class::Exclusive {
             self.state.readers.remove(self.key.name());
-            self.own(token, ttl, self.is_waited_for());
+            self.own(token, ttl, self.is_waited_for() && self.applies(Rule::HandOverKeepsTheMark));
         } else {
             self.take_share(token, class, ttl);
         }

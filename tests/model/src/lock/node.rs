@@ -109,12 +109,13 @@ impl Node {
         publish: Publish<'_>,
     ) -> Reply {
         let mut execution = Execution { node: self, token, sharing, without, publish };
-        if let Some(reply) = execution.share(verb) {
-            return reply;
-        }
+        let (is_reader, is_shared) = (execution.is_reader(token), execution.node.readers != 0);
         match verb {
+            Verb::SetNx if is_reader => execution.try_to_share(),
             Verb::SetNx => execution.set_nx(),
             Verb::Acquire { holds } => execution.acquire(holds),
+            Verb::Extend if is_reader => execution.extend_share(),
+            Verb::Extend | Verb::Adopt { .. } if is_shared => Reply::NotOwner,
             Verb::Extend => execution.extend(),
             Verb::Adopt { from } => execution.adopt(from),
             Verb::Yield { to } => execution.yield_lock(to),
@@ -156,41 +157,12 @@ pub(super) struct Execution<'a> {
 
 impl Execution<'_> {
     fn set_nx(&mut self) -> Reply {
-        if self.node.owner.is_some() {
+        if self.node.owner.is_some() || self.node.readers != 0 {
             return Reply::Taken;
         }
         // If the key has vanished, its waiters ask again, and set the mark then.
         self.own(self.token, false);
         Reply::Granted { smaller: false }
-    }
-
-    fn acquire(&mut self, holds: bool) -> Reply {
-        match self.node.owner {
-            Some(owner) if owner == self.token => {
-                self.own(self.token, self.node.is_marked);
-                self.leave_queue();
-                Reply::Granted { smaller: self.is_smaller_waiting() }
-            }
-            Some(owner) => {
-                let is_new = self.join_queue();
-                self.node.is_marked |= self.keeps(Rule::WaitersMarkTheHolder);
-                if is_new || self.keeps(Rule::HolderHearsOfEveryCall) {
-                    let by = self.token;
-                    (self.publish)(owner, if holds { Notice::Wanted { by } } else { Notice::Contended { by } });
-                }
-                self.queued()
-            }
-            None if holds || !self.is_smaller_waiting() => {
-                self.leave_queue();
-                self.own(self.token, self.is_waited_for());
-                Reply::Granted { smaller: false }
-            }
-            None => {
-                self.join_queue();
-                let has_it = self.hand_over(Some(false)) == Some(self.token);
-                if has_it { Reply::Granted { smaller: false } } else { self.queued() }
-            }
-        }
     }
 
     fn extend(&mut self) -> Reply {
@@ -212,64 +184,6 @@ impl Execution<'_> {
             }
         }
         self.extend()
-    }
-
-    fn yield_lock(&mut self, to: Option<u8>) -> Reply {
-        if !self.is_owner() {
-            return Reply::NotOwner;
-        }
-        if let Some(to) = to.filter(|to| self.node.is_queued(*to)) {
-            return self.yield_to(to);
-        }
-        if self.first().is_none_or(|first| self.token < first) {
-            return Reply::Kept;
-        }
-        self.join_queue();
-        if self.hand_over(Some(self.node.is_claim)) == Some(self.token) { Reply::Kept } else { Reply::Yielded }
-    }
-
-    /// Hands the lock to a waiting token. If the process of that token is gone, hands it to the first in the queue.
-    fn yield_to(&mut self, to: u8) -> Reply {
-        let is_claim = self.node.is_claim;
-        self.node.queue &= !(1 << to);
-        self.join_queue();
-        self.own(to, true);
-        self.node.is_claim = true;
-        let is_heard = (self.publish)(to, Notice::Granted);
-        if !is_heard && self.hand_over(Some(is_claim)) == Some(self.token) { Reply::Kept } else { Reply::Yielded }
-    }
-
-    fn release(&mut self) -> Reply {
-        if self.is_owner() && !self.node.is_marked {
-            // Without a mark, no token waits, so the queue is not read.
-            self.node.expire();
-            return Reply::Released;
-        }
-        self.leave_queue();
-        let was_owner = self.is_owner() || !self.keeps(Rule::ReleaseChecksTheOwner);
-        // Hands a free lock over as well, because the runtime repeats a release that has found too many absent waiters.
-        if was_owner || self.node.owner.is_none() {
-            self.hand_over(None);
-        }
-        if was_owner { Reply::Released } else { Reply::NotOwner }
-    }
-
-    /// `HAND`: makes the first token in the queue whose process listens the owner. `own_turn` applies if this is the token of the
-    /// command itself: with `true`, the token then owns the lock only as a claim. It is `None` if the token does not wait.
-    fn hand_over(&mut self, own_turn: Option<bool>) -> Option<u8> {
-        while let Some(next) = self.pop_first() {
-            self.own(next, self.is_waited_for() && self.keeps(Rule::HandOverKeepsTheMark));
-            if let Some(is_claim) = own_turn.filter(|_| next == self.token) {
-                self.node.is_claim = is_claim || !self.keeps(Rule::OwnTurnIsALease);
-                return Some(next);
-            }
-            self.node.is_claim = true;
-            if (self.publish)(next, Notice::Granted) {
-                return Some(next);
-            }
-        }
-        self.node.expire();
-        None
     }
 
     /// Makes `token` the owner, with the ttl of the command.
@@ -297,28 +211,9 @@ impl Execution<'_> {
         self.node.queue &= !(1 << self.token);
     }
 
-    /// Returns the smallest token in the queue.
-    fn first(&self) -> Option<u8> {
-        self.is_waited_for().then(|| self.node.queue.trailing_zeros() as u8)
-    }
-
-    fn pop_first(&mut self) -> Option<u8> {
-        let first = self.first()?;
-        self.node.queue &= !(1 << first);
-        Some(first)
-    }
-
     /// Returns the tokens in the queue before the token of the command, one bit for each.
     pub(super) fn before(&self) -> u8 {
         self.node.queue & ((1 << self.token) - 1)
-    }
-
-    fn is_smaller_waiting(&self) -> bool {
-        self.before() != 0
-    }
-
-    fn queued(&self) -> Reply {
-        Reply::Queued { rank: self.before().count_ones() }
     }
 
     pub(super) fn keeps(&self, rule: Rule) -> bool {

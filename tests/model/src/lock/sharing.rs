@@ -1,29 +1,11 @@
-//! Operations of a node with readers that hold the lock or wait for it. They equal the runtime's `protocol/node_state/sharing` and
-//! `promotion`, except for the silence of waiters.
+//! Operations of a node that concern its queue. They equal the runtime's `protocol/node_state/sharing` and `promotion`, except for the
+//! silence of waiters.
 
-use super::node::{Execution, Node, Notice, Reply, Verb};
+use super::node::{Execution, Node, Notice, Reply};
 use crate::rule::Rule;
 
 impl Execution<'_> {
-    /// Executes `verb` if readers hold the lock or wait for it. Returns `None` otherwise.
-    pub(super) fn share(&mut self, verb: Verb) -> Option<Reply> {
-        let waits = self.node.queue & self.sharing != 0;
-        let is_alone = self.is_owner() && !self.node.is_marked;
-        if !self.is_reader(self.token) && self.node.readers == 0 && (!waits || is_alone && verb == Verb::Release) {
-            return None;
-        }
-        match verb {
-            Verb::SetNx if self.is_reader(self.token) => Some(self.try_to_share()),
-            Verb::SetNx => (self.node.readers != 0).then_some(Reply::Taken),
-            Verb::Acquire { holds } => Some(self.acquire_among(holds)),
-            Verb::Extend if self.is_reader(self.token) => Some(self.extend_share()),
-            Verb::Extend | Verb::Adopt { .. } => (self.node.readers != 0).then_some(Reply::NotOwner),
-            Verb::Yield { to } => Some(self.yield_among(to)),
-            Verb::Release => Some(self.release_among()),
-        }
-    }
-
-    fn try_to_share(&mut self) -> Reply {
+    pub(super) fn try_to_share(&mut self) -> Reply {
         loop {
             if self.is_behind() {
                 self.promote(None);
@@ -41,7 +23,7 @@ impl Execution<'_> {
         }
     }
 
-    fn acquire_among(&mut self, holds: bool) -> Reply {
+    pub(super) fn acquire(&mut self, holds: bool) -> Reply {
         if self.node.has(self.token) {
             let smaller = self.is_behind();
             self.leave_queue();
@@ -89,7 +71,7 @@ impl Execution<'_> {
         }
     }
 
-    fn extend_share(&mut self) -> Reply {
+    pub(super) fn extend_share(&mut self) -> Reply {
         if !self.node.has(self.token) {
             return Reply::NotOwner;
         }
@@ -97,7 +79,7 @@ impl Execution<'_> {
         Reply::Extended { waiters: (self.node.queue & !self.sharing).count_ones() }
     }
 
-    fn yield_among(&mut self, to: Option<u8>) -> Reply {
+    pub(super) fn yield_lock(&mut self, to: Option<u8>) -> Reply {
         if !self.node.has(self.token) {
             return Reply::NotOwner;
         }
@@ -106,7 +88,7 @@ impl Execution<'_> {
             return Reply::Kept;
         }
         let is_claim = self.node.is_claim || self.node.claims >> self.token & 1 == 1;
-        self.drop_hold();
+        self.drop_hold(self.token);
         self.join_queue();
         let is_own = match to {
             // The other readers yield to that token as well.
@@ -120,19 +102,26 @@ impl Execution<'_> {
         if is_own { Reply::Kept } else { Reply::Yielded }
     }
 
-    fn release_among(&mut self) -> Reply {
+    pub(super) fn release(&mut self) -> Reply {
+        if self.is_owner() && !self.node.is_marked {
+            // Without a mark, no token waits, so the queue is not read.
+            self.node.expire();
+            return Reply::Released;
+        }
         let was_waiting = self.node.is_queued(self.token);
-        let is_released = self.node.has(self.token);
         self.leave_queue();
-        self.drop_hold();
+        let holder = self.node.owner.filter(|_| !self.keeps(Rule::ReleaseChecksTheOwner)).unwrap_or(self.token);
+        let is_released = self.node.has(holder);
+        self.drop_hold(holder);
+        // Admits waiters to a free lock as well, because the runtime repeats a release that has found too many absent waiters.
         if is_released || !was_waiting || self.keeps(Rule::LeavingUnblocks) {
             self.promote(None);
         }
         if is_released { Reply::Released } else { Reply::NotOwner }
     }
 
-    /// Grants the lock to the waiters that can have it now. `own_turn` has the meaning of a hand-over. Returns `true` if the token of the
-    /// command is among them.
+    /// Grants the lock to the waiters that can have it now. `own_turn` applies to the token of the command: with `true`, it gets the lock
+    /// only as a claim. It is `None` if that token does not wait. Returns `true` if that token got the lock.
     fn promote(&mut self, own_turn: Option<bool>) -> bool {
         let (mut has_own, mut has_shared) = (false, false);
         while let Some(next) = self.next_in().filter(|_| !has_shared || self.keeps(Rule::ReadersTogether)) {
@@ -172,9 +161,7 @@ impl Execution<'_> {
         self.take(next, true);
         let is_heard = (self.publish)(next, Notice::Granted);
         if !is_heard {
-            let token = std::mem::replace(&mut self.token, next);
-            self.drop_hold();
-            self.token = token;
+            self.drop_hold(next);
         }
         is_heard
     }
@@ -193,7 +180,7 @@ impl Execution<'_> {
         is_gone
     }
 
-    fn is_reader(&self, token: u8) -> bool {
+    pub(super) fn is_reader(&self, token: u8) -> bool {
         self.sharing >> token & 1 == 1
     }
 
@@ -220,15 +207,15 @@ impl Execution<'_> {
             let claims = if is_claim { claims | bit } else { claims & !bit };
             *self.node = Node { readers: readers | bit, claims, queue, ..Node::default() };
         } else {
-            self.own(token, self.is_waited_for());
+            self.own(token, self.is_waited_for() && self.keeps(Rule::HandOverKeepsTheMark));
             self.node.is_claim = is_claim;
         }
     }
 
-    fn drop_hold(&mut self) {
-        if self.is_owner() {
+    fn drop_hold(&mut self, token: u8) {
+        if self.node.owner == Some(token) {
             self.node.expire();
         }
-        self.node.expire_share(self.token);
+        self.node.expire_share(token);
     }
 }

@@ -18,12 +18,6 @@ local function find_holder()
   return redis.call('GET', lock)
 end
 
--- Returns the smallest (0) or the largest (-1) token in the queue, nil if the queue is empty. A queue that cannot be read is treated as
--- empty: another program uses its key, or the user lacks the permission. A release must succeed even then.
-local function waiter(at)
-  return redis.pcall('ZRANGE', queue, at, at)[1]
-end
-
 -- Returns the time in the larger one of the holder and the last token in the queue. Returns nothing if the calling token is larger than
 -- both. The caller moves its clock ahead of this time.
 local function newest(holder, last)

@@ -1,5 +1,6 @@
--- The part of the scripts for keys that tokens share or want to share, and for requests of several keys. Its state machine is
--- protocol/node_state/sharing.rs, where the rules are numbered.
+-- The general part of the scripts: every kind of lock, one key or several. Its state machine is protocol/node_state/sharing.rs, where the
+-- rules are numbered. Each script begins with a head for the frequent cases, as creating the functions of this part takes longer than such a
+-- case.
 --
 -- A shared key is a sorted set. The score of a token is its class times SHARE plus the end of its lease, in ms by the clock of the server.
 -- An expired member is ignored, and the next command removes it. The key expires with its last member. The classes are:
@@ -15,7 +16,8 @@
 -- be notified that the key is free. It is followed by `>` and the scores of the waiters concerned.
 --
 -- `class` is the class that the calling token wants: ALONE, SHARING or one of the others. `value` is the text of the lock, false if there
--- is none. `has_several` is true if the token wants several keys.
+-- is none. `has_several` is true if the token wants several keys. `is_among` exists in the scripts for exclusive locks: it is false if all
+-- holders and waiters want the lock exclusively.
 if queue == lock then
   -- In a cluster that moves the slot, KEYS has the key of the lock in place of its queue. The queue is unknown then.
   return redis.error_reply('TRYAGAIN the slot of the key is on its way')
@@ -224,10 +226,15 @@ local function count_before(who, line)
   return least
 end
 
--- Adds the calling token to the queue, and records the time at which it asked.
+-- Adds the calling token to the queue, and records the time at which it asked. The time is left out while all holders and waiters want
+-- the lock exclusively, as then no command would read it: `passes_first_over` adds it later.
 local function join()
   local line = has_several and class < 2 and class + SEVERAL or class
-  redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
+  if line == ALONE and not is_among then
+    redis.call('ZADD', queue, ALONE, token)
+  else
+    redis.call('ZADD', queue, line, token, score(1, now), token .. '#')
+  end
   here.lines[line] = true
   try({token, token .. '#'}, 'PEXPIRE', queue, QUEUE_EXPIRY)
 end

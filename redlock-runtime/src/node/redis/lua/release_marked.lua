@@ -1,10 +1,15 @@
--- The middle of release.lua, for a lock with waiters: the first waiter gets the lock, as in hand.lua. It comes before the functions of
--- those parts, because creating them takes longer than this whole part. Those functions handle the unusual cases:
+-- The middle of release.lua, for a lock with waiters: the first waiter gets the lock. It comes before the functions of the rest, because
+-- creating them takes longer than this whole part. The rest handles the unusual cases:
 -- - The token is in its own queue.
--- - The queue is empty, or its first member is not a token.
--- - The process of the first waiter does not listen. The lock is already set to this waiter then. The functions hand it to one of the other
+-- - The first member of the queue is not a token.
+-- - The process of the first waiter does not listen. The lock is already set to this waiter then. The rest hands it to one of the other
 --   waiters in the queue.
 if not is_among and value == token .. MARK then
+  if not last then
+    -- The waiters have left. Or the queue cannot be read: another program uses its key, or a cluster moves the slot.
+    redis.call('DEL', lock)
+    return {1}
+  end
   local first = redis.pcall('ZRANGE', queue, 0, 0)[1]
   if is_token(first) and first ~= token and last ~= token then
     -- A holder that is in its queue, between others, leaves the queue as well. This command comes before the SET in any case: a full server

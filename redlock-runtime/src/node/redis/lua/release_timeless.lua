@@ -1,4 +1,4 @@
--- The beginning of release.lua among readers, for a user who may not run TIME, ZSCORE or ZCOUNT. The token releases its hold; the waiters
+-- The beginning of the general part of release.lua, for a user who may not run TIME, ZSCORE or ZCOUNT. The token releases its hold; the waiters
 -- notice the release when they ask again.
 if redis.pcall('TIME').err or type(redis.pcall('ZSCORE', queue, token)) == 'table' or type(redis.pcall('ZCOUNT', queue, 0, 0)) == 'table' then
   -- Another program may use the key of the queue.

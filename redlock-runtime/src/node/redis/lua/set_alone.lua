@@ -1,7 +1,7 @@
 -- The start of the scripts that take several keys, if none of the keys has a waiter. Each key is free, or is held only for something below
 -- it and wanted by this token for something below it as well.
 --
--- Returns {1} as in share_try.lua or {1, 0} as in acquire_among.lua, depending on `place`, the position of the number.
+-- Returns {1} as in share_try.lua or {1, 0} as in acquire.lua, depending on `place`, the position of the number.
 --
 -- Renewals and releases need these commands. A user without them is refused by the rest of the script, before anything is written.
 local clock, lefts, leasts = redis.pcall('TIME'), {}, {}

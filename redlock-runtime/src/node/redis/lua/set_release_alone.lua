@@ -1,4 +1,4 @@
--- The start of release_among.lua for several keys, if the token holds all of them and none has a waiter.
+-- The start of release.lua for several keys, if the token holds all of them and none has a waiter.
 local is_ours, now, ends = true, nil, {}
 for at = 1, #wanted do
   local name = KEYS[2 * at - 1]

@@ -1,6 +1,6 @@
 -- Hands the lock to a smaller token, if one waits, and joins the queue.
 --
--- KEYS[1] the lock   KEYS[2] its queue   ARGV[1] the token   ARGV[2] the lifetime of a claim, in ms
+-- KEYS[1] the lock   KEYS[2] its queue   and so on   ARGV[1] the token   ARGV[2] the lifetime of a claim, in ms
 -- ARGV[3] a token that comes first if it waits, even if it is not the smallest; empty for none
 --
 -- - `{1}`: kept, with an unchanged expiry
@@ -8,28 +8,57 @@
 -- - `{-1}`: the token does not hold the lock
 --
 -- Every reply ends with the time of the newest token, if it is newer than this one.
-local holder = find_holder()
-if holder ~= token then
-  return {-1, newest(holder, last)}
+local claim, to = ARGV[2], ARGV[3]
+local function has_it()
+  local held = hold_of(token)
+  return held and covers(held, class)
 end
-if ARGV[3] ~= '' and redis.pcall('ZREM', queue, ARGV[3]) == 1 then
-  local left = redis.call('PTTL', lock)
-  join_queue()
-  local begun = redis.pcall('TIME')
-  redis.call('SET', lock, ARGV[3] .. MARK, 'PX', ARGV[2])
-  -- If no process receives the notification, the process of this token is gone.
-  if notify(ARGV[3], claimed(ARGV[3], ARGV[2], begun)) == 0
-    and hand_over(ARGV[2], waiter(-1), math.max(left, 1)) == token then
-    return {1, newest(holder, last)}
+if any(function() return not has_it() end) then
+  return {-1, seen()}
+end
+-- Returns the score with which the named token waits for the key.
+local function line_of_it()
+  return to ~= '' and tonumber(redis.call('ZSCORE', queue, to) or nil)
+end
+local is_named = any(line_of_it)
+if not is_named then
+  to = ''
+  if not any(is_late) then
+    return {1, seen()}
   end
-  return {0, left_of_holder(), newest(holder, last)}
-elseif not last or is_before(token, waiter(0)) then
-  return {1, newest(holder, last)}
 end
-local left = redis.call('PTTL', lock)
-join_queue()
--- An expiry must be positive. PTTL can be 0, because it rounds down, and -1, if another client has removed the expiry.
-if hand_over(ARGV[2], later(last, token), math.max(left, 1)) == token then
-  return {1, newest(holder, last)}
+local left
+any(function()
+  -- Another program may use the key of the queue. This call raises the error, before any key is handed off.
+  redis.call('ZCARD', queue)
+  local _, ends = share_of(token)
+  local rest = ends and ends - now or redis.call('PTTL', lock)
+  left = math.max(math.min(left or rest, rest), 1)
+end)
+any(function()
+  drop(token)
+  join()
+end)
+local is_own, is_left_to_it = false, false
+any(function()
+  local line, own_ttl = line_of_it(), not has_several and left or nil
+  -- Other holders of the key have to yield to this token as well, and must not let each other in before.
+  if line and line < 2 and is_taken_from(to, line) or line and line >= 2 and nudge(to) then
+    is_left_to_it = true
+    return
+  end
+  if line and line >= 2 then
+    strike(to)
+  elseif line then
+    give_to(to, line, claim)
+  end
+  is_own = promote(claim, own_ttl, class)
+end)
+if has_several and not is_left_to_it and not any(function() return is_held() or is_late() end) then
+  take_all(left, claim)
+  is_own = true
 end
-return {0, left_of_holder(), newest(holder, last)}
+if is_own then
+  return {1, seen()}
+end
+return {0, longest_left(), seen()}
