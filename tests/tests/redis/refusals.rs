@@ -3,7 +3,7 @@
 use crate::support::{builder, causes, connected};
 use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
 use redlock_tests::{Builder, FakeServer, Nodes, PATIENCE, RedisServer, eventually};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -97,31 +97,26 @@ async fn server_at_its_client_limit_is_a_transient_error() {
 /// Error of a server that refuses for ever.
 pub(crate) const WRONG_PASSWORD: &str = "-WRONGPASS that user or password is wrong\r\n";
 
-/// Waits until a manager has connected to a loading server a few dozen times. Returns this number.
-pub(crate) async fn connections_while_loading() -> usize {
+/// Checks that a client pauses for half a second at least after each refusal. `attempts` returns the number of attempts of one task, which
+/// the server has refused since `start` or will soon. A manager that connects to a loading server some dozen times meanwhile shows how many
+/// there would be otherwise. The limit is a rate, so that a slow machine does not change the result.
+pub(crate) async fn assert_retried_seldom(name: &str, start: Instant, attempts: impl Fn() -> usize) {
+    /// Attempts before the pauses are long.
+    const FIRST: f64 = 6.0;
     let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
     let _manager = builder([loading.url()]).build().unwrap();
     let is_loading = async || if loading.connections() >= 30 { Ok(()) } else { Err(loading.connections()) };
     eventually(PATIENCE, "the server that is loading is asked again and again", is_loading).await;
-    loading.connections()
-}
-
-/// Returns the number of connections to a server with the error `reply`, and to a loading server in the same time. The first is a server, a
-/// Sentinel or a cluster, as `url` says.
-async fn connections_while_refusing(url: fn(&FakeServer) -> String, reply: &'static str) -> (usize, usize) {
-    let refusing = FakeServer::start(move |_| reply.to_owned()).await;
-    let manager = builder([url(&refusing)]).build().unwrap();
-    let error = manager.try_acquire(KEY).await.unwrap_err();
-    assert!(matches!(error, LockError::NoQuorum { .. } | LockError::Refused { .. }), "{error}");
-    let loading = connections_while_loading().await;
-    (refusing.connections(), loading)
+    let seldom = f64::from(u32::try_from(attempts()).unwrap());
+    let limit = FIRST + start.elapsed().as_secs_f64() / 0.5;
+    assert!(0.0 < seldom && seldom <= limit, "{name}: {seldom} attempts, at most {limit:.1} are expected");
 }
 
 /// Name of a kind of node, its URL, and the error that it replies.
 type Refusing = (&'static str, fn(&FakeServer) -> String, &'static str);
 
 #[tokio::test]
-async fn refusing_or_full_server_is_retried_less_often_than_a_loading_one() {
+async fn refusing_or_full_server_is_retried_seldom() {
     let sentinel = |server: &FakeServer| format!("redis+sentinel://127.0.0.1:{}/orders", server.port());
     let cluster = |server: &FakeServer| format!("redis+cluster://127.0.0.1:{}", server.port());
     let table: [Refusing; 4] = [
@@ -131,8 +126,12 @@ async fn refusing_or_full_server_is_retried_less_often_than_a_loading_one() {
         ("a cluster", cluster, WRONG_PASSWORD),
     ];
     for (name, url, reply) in table {
-        let (seldom, often) = connections_while_refusing(url, reply).await;
-        assert!(seldom < often, "{name}: {seldom} and {often} connections");
+        let refusing = FakeServer::start(move |_| reply.to_owned()).await;
+        let start = Instant::now();
+        let manager = builder([url(&refusing)]).build().unwrap();
+        let error = manager.try_acquire(KEY).await.unwrap_err();
+        assert!(matches!(error, LockError::NoQuorum { .. } | LockError::Refused { .. }), "{error}");
+        assert_retried_seldom(name, start, || refusing.connections()).await;
     }
 }
 

@@ -13,13 +13,21 @@ impl Call<'_> {
     pub(super) async fn taken(&self, acquisition: &Acquisition) -> LockError {
         match acquisition.find_occupant().await {
             Occupied::Data => acquisition.failure(),
-            Occupied::Lock { left } => self.contended(left, self.local_holder()),
+            Occupied::Lock { left } => {
+                self.contended(left, self.local_holder().or_else(|| self.local_reader(acquisition)))
+            }
         }
     }
 
-    /// Returns another call of this process that holds one of the names.
+    /// Returns another call of this process that holds one of the names exclusively.
     fn local_holder(&self) -> Option<LockHolder> {
         self.parts.iter().find_map(|part| self.local.acquisition(part.name())?.held_as())
+    }
+
+    /// Returns a call of this process that shares a lock which `acquisition` waits for. The nodes name only exclusive holders.
+    fn local_reader(&self, acquisition: &Acquisition) -> Option<LockHolder> {
+        let ours = self.local.acquisitions();
+        ours.iter().filter(|other| other.conflicts_with(acquisition)).find_map(|other| other.held_as())
     }
 
     /// Returns the error of a call that does not wait, if another call of this process has the key.
@@ -33,7 +41,8 @@ impl Call<'_> {
     pub(super) async fn timed_out(&self, acquisition: &Acquisition) -> LockError {
         let error = self.timeout_error(Some(acquisition));
         let LockError::TimedOut { key, waited, lease_left, .. } = error else { return error };
-        let holder = acquisition.find_holder().await.map(|token| Box::new(self.holder_of(token)));
+        let holder = acquisition.find_holder().await.map(|token| self.holder_of(token));
+        let holder = holder.or_else(|| self.local_reader(acquisition)).map(Box::new);
         LockError::TimedOut { key, waited, lease_left, holder }
     }
 
@@ -71,20 +80,26 @@ impl Call<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{LockManager, LockRequest, Wait};
+    use crate::{LockManager, LockPart, LockRequest, Mode, Wait};
     use std::time::Duration;
 
     #[tokio::test(start_paused = true)]
     async fn error_of_a_spawned_child_names_the_line_of_its_parent() {
         let manager = LockManager::in_memory();
         let second = Wait::For(Duration::from_secs(1));
-        // A call that does not wait does not look for the holder of several keys.
-        let table = [(LockRequest::new("a"), &[Wait::None, second][..]), (LockRequest::all(["a", "b"]), &[second])];
-        for (parent, waits) in table {
+        let shared = || [LockPart::shared("a"), LockPart::shared("b")];
+        let table = [
+            (LockRequest::new("a"), LockRequest::new("a")),
+            (LockRequest::shared("a"), LockRequest::new("a")),
+            (LockRequest::all(["a", "b"]), LockRequest::shared("a")),
+            (LockRequest::all(shared()), LockRequest::all(["b", "c"])),
+            (LockRequest::path("/a").mode(Mode::Shared), LockRequest::path("/a/b")),
+        ];
+        for (parent, request) in table {
             let (guard, line) = (manager.acquire(parent).await.unwrap(), line!());
             let here = format!(": the call at {}:{line} in this process", file!());
-            for &wait in waits {
-                let (child, request) = (manager.clone(), LockRequest::new("a").wait(wait));
+            for wait in [Wait::None, second] {
+                let (child, request) = (manager.clone(), request.clone().wait(wait));
                 let error = tokio::spawn(async move { child.acquire(request).await }).await.unwrap().unwrap_err();
                 assert!(error.to_string().ends_with(&here), "{wait:?}: {error}");
                 assert_eq!(error.holder(), Some(guard.token()));

@@ -40,6 +40,7 @@ use self::state_guard::StateGuard;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
+use crate::lock::class::Class;
 use crate::lock::parts::Parts;
 use crate::lock::reserved::line_of;
 use crate::lock::{LockKey, Mode, OwnerToken};
@@ -150,6 +151,14 @@ impl Acquisition {
     /// Returns `true` if one of the requested names is called `name` in Redis.
     pub(crate) fn concerns(&self, name: &str) -> bool {
         self.subject.concerns(name)
+    }
+
+    /// Returns `true` if this one and `other` cannot be held at the same time.
+    pub(crate) fn conflicts_with(&self, other: &Self) -> bool {
+        let conflicts = |key: &LockKey, class: Class| {
+            other.subject.wanted().any(|(theirs, wanted)| theirs.name() == key.name() && wanted.conflicts_with(class))
+        };
+        self.subject.token != other.subject.token && self.subject.wanted().any(|(key, class)| conflicts(key, class))
     }
 
     /// Returns the names at the nodes.

@@ -1,11 +1,12 @@
 //! A lying cluster node: its slot map would make a process connect to any number of hosts, and send its login there.
 
-use crate::refusals::{WRONG_PASSWORD, connections_while_loading};
+use crate::refusals::{WRONG_PASSWORD, assert_retried_seldom};
 use crate::support::{builder, causes};
 use redlock_runtime::LockManager;
 use redlock_tests::{FakeServer, PATIENCE, eventually};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Returns the entry of `CLUSTER SLOTS` for a master at `port` that has the slots from `first` to `last`.
 fn shard(first: usize, last: usize, port: usize) -> String {
@@ -77,10 +78,8 @@ async fn cluster_that_refuses_after_a_while_is_asked_seldom() {
         if node.is_up { Ok(()) } else { Err(cluster.received()) }
     })
     .await;
+    let (start, before) = (Instant::now(), cluster.connections());
     is_refusing.store(true, Ordering::Relaxed);
     cluster.disconnect();
-    let before = cluster.connections();
-    let often = connections_while_loading().await;
-    let seldom = cluster.connections() - before;
-    assert!(0 < seldom && seldom < often, "{seldom} and {often} connections");
+    assert_retried_seldom("a cluster", start, || cluster.connections() - before).await;
 }
