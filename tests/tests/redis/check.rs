@@ -117,7 +117,7 @@ async fn check_distinguishes_kinds_of_persistence() {
 
 #[tokio::test]
 async fn check_shows_unknown_for_commands_denied_by_the_acl() {
-    let rules = "~* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval +zscore +script|load";
+    let rules = "~* +set +get +del +pttl +pexpire +time +zadd +zcard +zcount +zpopmin +zrange +zrank +zrem +zscore +evalsha +eval +script|load";
     for is_old in [false, true] {
         let (node, warnings) = report(|builder| {
             let builder = builder.password("x").user("alice", "w0nder", &format!("resetchannels {rules}"));

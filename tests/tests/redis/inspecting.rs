@@ -136,7 +136,7 @@ async fn inspect_names_the_missing_permissions() {
 #[tokio::test]
 async fn inspect_finds_unnamed_processes_by_their_channel() {
     let server = RedisServer::start().await;
-    let rules = "~* &redlock::* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval \
+    let rules = "~* &redlock::* +set +get +del +pttl +pexpire +time +zadd +zcard +zcount +zpopmin +zrange +zrank +zrem +zscore +evalsha +eval \
                  +script|load +publish +subscribe";
     let holder = user(&server, rules).await;
     holder.ready().await.unwrap();

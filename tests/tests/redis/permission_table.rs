@@ -18,14 +18,15 @@ const NAMESPACE: &str = "order";
 const TTL: Duration = Duration::from_secs(120);
 
 /// Rows for some kinds of locks, and the report of `ready` or `check` without one of their rules. Every lock needs the first row.
-const ROWS: [(&str, &str); 8] = [
-    ("+set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange +zrank +zrem +evalsha +eval +script|load", ""),
+const ROWS: [(&str, &str); 6] = [
+    (
+        "+set +get +del +pttl +pexpire +time +zadd +zcard +zcount +zpopmin +zrange +zrank +zrem +zscore +evalsha +eval +script|load",
+        "",
+    ),
     ("~order:* ~{order:*", ""),
     ("~{*}:q:order:*", "paths and keys with a closing brace fail"),
     ("&redlock::* +publish +subscribe", "waiting callers are not woken"),
-    ("+time", "`once_per` fail"),
-    ("+zscore ~redlock:f:*", "fenced locks fail"),
-    ("+time +zcount +zscore", "shared locks, permits, sets of keys and paths fail"),
+    ("~redlock:f:*", "fenced locks fail"),
     ("~{*}:t:order:*", "permits of keys with a closing brace fail"),
 ];
 
@@ -122,14 +123,10 @@ impl Kind {
             ROWS.iter().any(|(rules, warning)| rules.contains(row) && !warning.is_empty() && warned.contains(warning))
         };
         match self {
-            Self::Exclusive | Self::Waiting | Self::MinHold | Self::Lingering | Self::Attached | Self::Broken => false,
-            Self::Fenced => needs("redlock:f"),
-            Self::OncePer => needs("+time"),
-            Self::FencedSet => needs("redlock:f") || needs("+zcount"),
-            Self::Path | Self::PathWaiting => needs(":q:order") || needs("+zcount"),
-            Self::Brace => needs(":q:order"),
-            Self::BracePermit => needs(":q:order") || needs(":t:order") || needs("+zcount"),
-            _ => needs("+zcount"),
+            Self::Fenced | Self::FencedSet => needs("redlock:f"),
+            Self::Path | Self::PathWaiting | Self::Brace => needs(":q:order"),
+            Self::BracePermit => needs(":q:order") || needs(":t:order"),
+            _ => false,
         }
     }
 

@@ -7,22 +7,21 @@ use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::{Builder, PATIENCE, RedisServer, eventually};
 
 /// Rules that every lock needs.
-const NEEDED: [&str; 11] =
-    ["+set", "+get", "+del", "+pttl", "+pexpire", "+zadd", "+zcard", "+zpopmin", "+zrange", "+zrank", "+zrem"];
+const NEEDED: [&str; 14] = [
+    "+set", "+get", "+del", "+pttl", "+pexpire", "+time", "+zadd", "+zcard", "+zcount", "+zpopmin", "+zrange", "+zrank",
+    "+zrem", "+zscore",
+];
 
 /// Commands that store and run scripts. `+eval` is an alternative to both.
 const SCRIPTS: [&str; 2] = ["+script|load", "+evalsha"];
 
 /// Rules that some locks need, or that make locks safer, with the report without each of them.
-const USEFUL: [(&str, &str); 9] = [
+const USEFUL: [(&str, &str); 6] = [
     ("+eval", "after a SCRIPT FLUSH, locks fail until the next connection: the user may not run EVAL"),
     ("+publish", "waiting callers are not woken and ask again and again: the user may not run PUBLISH"),
     ("+subscribe", "waiting callers are not woken and ask again and again"),
     ("&redlock::*", "the user may not publish on channels"),
-    ("+zscore", "fenced locks fail: the user may not run ZSCORE"),
-    ("+zcount", "and so do exclusive locks of a key that others share: the user may not run ZCOUNT"),
     ("~redlock:f:*", "fenced locks fail: the user may not use the keys of fencing numbers"),
-    ("+time", "the user may not ask for the time"),
     ("+info", "the user may not ask who the server is"),
 ];
 
@@ -82,9 +81,7 @@ async fn check_warns_of_permissions_that_some_locks_need() {
         manager.ready().await.unwrap_or_else(|error| panic!("{missing}: {error}"));
         let report = manager.check().await;
         let warnings = warnings(&report);
-        // Shared locks need these two as well, which is a separate warning.
-        let many = if ["+zscore", "+time"].contains(&missing) { 2 } else { 1 };
-        assert_eq!(warnings.len(), many, "{missing}: {warnings:?}");
+        assert_eq!(warnings.len(), 1, "{missing}: {warnings:?}");
         assert_eq!(warnings.iter().filter(|warning| warning.contains(expected)).count(), 1, "{missing}: {warnings:?}");
         let tells = |warning: &String| warning.contains("grant") && warning.contains(missing);
         assert!(warnings.iter().all(tells), "{missing}: {warnings:?}");

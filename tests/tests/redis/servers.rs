@@ -21,7 +21,7 @@ fn documented_rules() -> String {
 }
 
 /// Rules that every lock needs. `eval` is for servers that have lost their scripts.
-const RULES: [&str; 16] = [
+const RULES: [&str; 19] = [
     "~order:*",
     "~{order:*",
     "+set",
@@ -29,12 +29,15 @@ const RULES: [&str; 16] = [
     "+del",
     "+pttl",
     "+pexpire",
+    "+time",
     "+zadd",
     "+zcard",
+    "+zcount",
     "+zpopmin",
     "+zrange",
     "+zrank",
     "+zrem",
+    "+zscore",
     "+evalsha",
     "+eval",
     "+script|load",

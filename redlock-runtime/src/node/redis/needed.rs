@@ -126,7 +126,7 @@ pub(super) fn refuses(refusals: &[Refusal], command: &str) -> bool {
 }
 
 /// Returns all commands that every lock uses.
-pub(super) fn needed<'a>(key: &'a str, queue: &'a str) -> [Vec<&'a str>; 12] {
+pub(super) fn needed<'a>(key: &'a str, queue: &'a str) -> [Vec<&'a str>; 15] {
     [
         // The first one: its refusal concerns only the name of the lock.
         vec!["GET", key],
@@ -136,10 +136,13 @@ pub(super) fn needed<'a>(key: &'a str, queue: &'a str) -> [Vec<&'a str>; 12] {
         vec!["PEXPIRE", key, "1"],
         vec!["ZADD", queue, "XX", "0", ""],
         vec!["ZCARD", queue],
+        vec!["ZCOUNT", queue, "0", "0"],
         vec!["ZPOPMIN", queue],
         vec!["ZRANGE", queue, "0", "0"],
         vec!["ZRANK", queue, ""],
         vec!["ZREM", queue, ""],
+        vec!["ZSCORE", queue, ""],
+        vec!["TIME"],
         vec!["EVALSHA", NO_SCRIPT, "2", key, queue],
     ]
 }

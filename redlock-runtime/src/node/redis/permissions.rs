@@ -90,9 +90,6 @@ fn questions<'a>(
         (Purpose::WakeUps, vec!["PUBLISH", channel, "check"]),
         (Purpose::Fencing, vec!["ZADD", register, "XX", "GT", "CH", "0", MEMBER]),
         (Purpose::Fencing, vec!["ZSCORE", register, MEMBER]),
-        (Purpose::Sharing, vec!["TIME"]),
-        (Purpose::Sharing, vec!["ZCOUNT", queue, "0", "0"]),
-        (Purpose::Sharing, vec!["ZSCORE", queue, ""]),
     ]);
     if waits_for_replicas {
         questions.push((Purpose::Locks, vec!["WAIT", "0", "1"]));

@@ -222,11 +222,10 @@ impl NodeReport {
 
     /// Returns the missing permissions and capabilities that some locks need, or that make locks safer.
     fn missing(&self) -> impl Iterator<Item = String> {
-        let Capabilities { pub_sub, time, identity, fencing, locks, .. } = self.capabilities;
-        let [publishes, fences, shares, braces, permits, scripts, moving] = [
+        let Capabilities { pub_sub, identity, fencing, locks, .. } = self.capabilities;
+        let [publishes, fences, braces, permits, scripts, moving] = [
             Purpose::WakeUps,
             Purpose::Fencing,
-            Purpose::Sharing,
             Purpose::Braces,
             Purpose::BracePermits,
             Purpose::LostScripts,
@@ -241,11 +240,10 @@ impl NodeReport {
         });
         let no_fences = (fencing == Some(false) && locks == Some(true) && fences.is_none())
             .then(|| format!("fenced locks fail: see what is stored in the keys {}", registers(&self.trial_name)));
-        let time = (!time).then(|| "the user may not ask for the time, so that calls with `once_per` fail, steps of the server's clock are not noticed, and fencing numbers depend on the clocks of the processes: grant it `+time`".to_owned());
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()
         });
-        [publishes, listens, fences, no_fences, shares, braces, permits, scripts, moving, time, identity]
+        [publishes, listens, fences, no_fences, braces, permits, scripts, moving, identity]
             .into_iter()
             .flatten()
     }

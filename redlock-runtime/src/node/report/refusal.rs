@@ -26,8 +26,6 @@ pub(crate) enum Purpose {
     Locks,
     WakeUps,
     Fencing,
-    /// Shared locks, permits, sets of keys and paths.
-    Sharing,
     /// Paths, and keys with a closing brace.
     Braces,
     /// Permits of keys with a closing brace.
@@ -167,9 +165,6 @@ impl Purpose {
             Self::Locks => "locks cannot be acquired, renewed or released",
             Self::WakeUps => "waiting callers are not woken and ask again and again",
             Self::Fencing => "fenced locks fail",
-            Self::Sharing => {
-                "shared locks, permits, sets of keys and paths fail, and so do exclusive locks of a key that others share"
-            }
             Self::Braces => "paths and keys with a closing brace fail",
             Self::BracePermits => "permits of keys with a closing brace fail",
             Self::LostScripts => "after a SCRIPT FLUSH, locks fail until the next connection",

@@ -7,11 +7,8 @@ use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, eventually_eq};
 
 /// Rules for every lock, and for wake-ups.
-const OF_ALL: &str = "resetchannels ~config* ~{config* &redlock::* +set +get +del +pttl +pexpire +zadd +zcard +zpopmin +zrange \
-                      +zrank +zrem +evalsha +eval +script|load +client|setname +publish +subscribe";
-
-/// Additional rules for shared locks.
-const OF_SHARED: [&str; 3] = ["+time", "+zcount", "+zscore"];
+const OF_ALL: &str = "resetchannels ~config* ~{config* &redlock::* +set +get +del +pttl +pexpire +time +zadd +zcard +zcount +zpopmin \
+                      +zrange +zrank +zrem +zscore +evalsha +eval +script|load +client|setname +publish +subscribe";
 
 /// Returns a manager whose user has the rules for all locks, and these `rules`.
 async fn user(nodes: &Nodes, rules: &str) -> LockManager {
@@ -32,13 +29,8 @@ async fn wait_for(manager: &LockManager, nodes: &Nodes, requests: &[LockRequest]
 
 #[tokio::test]
 async fn permissions_of_the_guide_are_sufficient_for_shared_locks() {
-    let guide = include_str!("../../../../redlock-runtime/docs/guide/production/server_settings.md");
-    let row = guide.lines().find(|line| line.starts_with("| shared locks, sets of keys, paths |")).unwrap();
-    for rule in OF_SHARED {
-        assert!(row.contains(rule), "{rule}");
-    }
     let nodes = Nodes::start(1).await;
-    let manager = user(&nodes, &OF_SHARED.join(" ")).await;
+    let manager = user(&nodes, "").await;
     let guards = [
         manager.acquire(LockRequest::shared(KEY)).await.unwrap(),
         manager.try_acquire(LockRequest::shared(KEY)).await.unwrap(),
@@ -80,13 +72,12 @@ async fn permits_of_a_hash_tagged_key_need_the_admission_lock_pattern() {
     const QUEUES: &str = "~{*}:q:config*";
     const TURNSTILES: &str = "~{*}:t:config*";
     let guide = include_str!("../../../../redlock-runtime/docs/guide/production/server_settings.md");
-    let row = guide.lines().find(|line| line.starts_with("| permits |")).unwrap();
+    let row = guide.lines().find(|line| line.starts_with("| permits of keys with a closing brace |")).unwrap();
     assert!(row.contains(&TURNSTILES.replace("config", "order:")), "{row}");
     let nodes = Nodes::start(1).await;
     let permit = || patient(TAGGED).permits(1);
-    let shared = OF_SHARED.join(" ");
     let [ours, theirs] =
-        [user(&nodes, &format!("{shared} {QUEUES} {TURNSTILES}")).await, managers(&nodes, 1).await.remove(0)];
+        [user(&nodes, &format!("{QUEUES} {TURNSTILES}")).await, managers(&nodes, 1).await.remove(0)];
     let held = theirs.acquire(permit()).await.unwrap();
     let first = waiting(&theirs, permit());
     wait_until_there(&nodes, "{7}:t:config:{7}").await;
@@ -96,7 +87,7 @@ async fn permits_of_a_hash_tagged_key_need_the_admission_lock_pattern() {
     drop(obtained(first).await);
     obtained(second).await.release().await.unwrap();
     // The remaining rules are enough for all other locks of the key.
-    let restricted = user(&nodes, &format!("{shared} {QUEUES}")).await;
+    let restricted = user(&nodes, QUEUES).await;
     let error = restricted.acquire(permit()).await.unwrap_err();
     assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
     restricted.acquire(LockRequest::shared(TAGGED)).await.unwrap().release().await.unwrap();
@@ -108,37 +99,10 @@ async fn permits_of_a_hash_tagged_key_need_the_admission_lock_pattern() {
 }
 
 #[tokio::test]
-async fn missing_shared_lock_permission_is_reported_and_other_locks_work() {
-    for missing in OF_SHARED {
-        let nodes = Nodes::start(1).await;
-        let rules: Vec<_> = OF_SHARED.into_iter().filter(|rule| *rule != missing).collect();
-        let manager = user(&nodes, &rules.join(" ")).await;
-        let held = manager.acquire(KEY).await.unwrap();
-        held.release().await.unwrap();
-        let outcome = async {
-            let one = manager.acquire(super::reader()).await?;
-            // Some commands are needed only with several readers.
-            let other = manager.acquire(super::reader()).await?;
-            other.extend().await?;
-            other.release().await?;
-            one.release().await?;
-            let alone = manager.acquire(KEY).await?;
-            alone.downgrade();
-            alone.extend().await
-        };
-        let error = tokio::time::timeout(PATIENCE, outcome).await.expect("nobody waits for that").unwrap_err();
-        assert!(matches!(error, LockError::Refused { .. }), "{missing}: {error:?}");
-        manager.acquire("config:other").await.unwrap().release().await.unwrap();
-        assert!(manager.shutdown().await, "{missing}: {:?}", manager.stats().releases);
-        nodes.assert_empty(PATIENCE).await;
-    }
-}
-
-#[tokio::test]
 async fn revoked_shared_lock_permission_keeps_held_locks() {
     let nodes = Nodes::start(1).await;
     let theirs = crate::support::manager(&nodes).await;
-    let ours = user(&nodes, &OF_SHARED.join(" ")).await;
+    let ours = user(&nodes, "").await;
     let held = ours.acquire(LockRequest::all([LockPart::shared(KEY), "config:other".into()])).await.unwrap();
     let other = theirs.acquire(super::reader()).await.unwrap();
     let inspector = nodes[0].inspect();
@@ -158,32 +122,10 @@ async fn revoked_shared_lock_permission_keeps_held_locks() {
 }
 
 #[tokio::test]
-async fn writer_without_shared_permissions_keeps_its_lock_while_readers_wait() {
-    let nodes = Nodes::start(1).await;
-    let ours = user(&nodes, "+time").await;
-    let theirs = crate::support::manager(&nodes).await;
-    let held = ours.acquire(KEY).await.unwrap();
-    let calls = wait_for(&theirs, &nodes, &[super::reader()]).await;
-    // The first extension finds the mark.
-    for _ in 0..2 {
-        held.extend().await.unwrap();
-    }
-    held.release().await.unwrap();
-    for call in calls {
-        obtained(call).await.release().await.unwrap();
-    }
-    for manager in [ours, theirs] {
-        assert!(manager.shutdown().await, "{:?}", manager.stats().releases);
-    }
-    nodes.assert_empty(PATIENCE).await;
-}
-
-#[tokio::test]
 async fn admission_of_readers_never_leaves_a_set_without_expiry() {
-    // The rules of the guide for fenced locks and time windows.
     for is_given_back in [true, false] {
         let nodes = Nodes::start(1).await;
-        let ours = user(&nodes, "+time +zscore +zcount").await;
+        let ours = user(&nodes, "").await;
         let theirs = crate::support::manager(&nodes).await;
         let held = ours.acquire(KEY).await.unwrap();
         let calls = wait_for(&theirs, &nodes, &[super::reader()]).await;
