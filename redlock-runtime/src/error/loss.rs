@@ -4,9 +4,9 @@ use crate::error::NodeFailure;
 use crate::lock::OwnerToken;
 use std::fmt;
 
-/// Cause of the loss of a held lock.
+/// Reason why a lock is not held any more, or could not be attached.
 ///
-/// After each of these causes, another owner may hold the lock. Check what the body has done before you repeat it.
+/// Whatever the reason, another owner may hold the lock now. Check what the body has done before you repeat it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossCause {

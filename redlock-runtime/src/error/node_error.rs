@@ -148,7 +148,8 @@ impl NodeError {
     /// Returns `true` if the error may pass by itself, so that a retry can help.
     ///
     /// Other errors need a change of the server, its user, or the settings of the manager. An error reply is transient if the server is
-    /// busy, full or starting. All other error replies count as permanent, so that a mistake does not look like an outage.
+    /// busy, full, starting or failing over, or cannot replicate or save. All other error replies count as permanent, so that a mistake
+    /// does not look like an outage.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {

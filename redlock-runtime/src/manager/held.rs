@@ -32,7 +32,7 @@ impl LockManager {
     /// - A [shared](crate::LockRequest::shared) lock is listed once for each call that holds it.
     /// - [Lingering](crate::LockManagerBuilder::linger) locks are not listed, because no call holds them.
     /// - Nested calls are not listed: they run in the lock of their caller.
-    /// - A leaked guard is listed until another call of the manager acquires the lock.
+    /// - A leaked guard is listed, even after its lease has ended, until another call of the manager takes over the lock.
     ///
     /// The keys are not redacted, even with [`redact_keys`](crate::LockManagerBuilder::redact_keys). Locks of other managers are not
     /// listed; see [`list`](Self::list).

@@ -27,7 +27,8 @@ tokio::task_local! {
 impl LockManager {
     /// Makes this the manager of all annotated functions without the option `manager`, until the process ends.
     ///
-    /// The manager can be used on every runtime. It is fastest on the one on which it was built: build it on the runtime that lasts.
+    /// The manager can be used on every runtime. The runtime on which it was built drives its connections: build it on a runtime that
+    /// lives as long as the manager.
     ///
     /// # Errors
     /// [`LockError::Configuration`] if a manager is installed already. Tests with separate managers use [`scope`](Self::scope).

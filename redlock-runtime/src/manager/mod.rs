@@ -151,8 +151,9 @@ impl LockManager {
     /// Acquires a lock that is free now, whatever `wait` the request or the manager has.
     ///
     /// If a majority of the nodes answers "held", it returns at once. It waits about one second for nodes that do not answer. The
-    /// first call of a manager also waits up to two seconds for its connections. If the lock may
-    /// [linger](LockManagerBuilder::linger), its process is asked to release it and has one node timeout to answer.
+    /// first call of a manager also waits up to two seconds for its connections. If locks of this manager
+    /// [linger](LockManagerBuilder::linger), a taken lock may be idle: the process that keeps it is asked to release it, and has one node
+    /// timeout to answer.
     ///
     /// # Errors
     /// - [`LockError::Contended`]: another caller holds the lock.

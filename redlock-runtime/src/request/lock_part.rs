@@ -5,7 +5,7 @@ use crate::lock::{InvalidKey, LockKey, LockPath, Mode};
 
 /// Part of a [`LockRequest::all`](crate::LockRequest::all): a key or a path, in the mode of the request or in its own mode.
 ///
-/// A text converts into a key. Methods that take a part also take a key or a [`LockPath`].
+/// Methods that take a part also take a string or a [`LockKey`], for a key, or a [`LockPath`].
 ///
 /// # Examples
 /// ```

@@ -309,8 +309,10 @@ impl<F> LockRequest<F> {
     /// Sets the maximum time for which the lock is held, including renewals. After this time the lock is lost, and the body is dropped at
     /// its next `.await`. Default: none.
     ///
-    /// Use it for bodies that may hang. The time counts from the acquisition. Without renewal it must be shorter than the `ttl` to have an
-    /// effect.
+    /// Use it for bodies that may hang. The time counts from the acquisition.
+    ///
+    /// # Errors
+    /// When acquired: [`LockError::Configuration`] if it is longer than the `ttl` and renewal is off. The lock ends with its `ttl` then.
     pub const fn max_hold(mut self, max_hold: Duration) -> Self {
         self.inner.hold.max_hold = Some(max_hold);
         self
