@@ -13,9 +13,7 @@
 //! 3. A node that refuses a ballot returns the largest ballot that it has accepted. The next ballot for the slot is above it.
 //! 4. If the refused ballot was too small by at most a millisecond, the process adds the difference to its next ballots for the slot
 //!    (`ballot_margins`). Two processes that take turns without a pause would otherwise refuse the one whose estimate lags each time.
-//! 5. In a slot that has refused no ballot lately, a refusal only shows that its register is as large as the ballot. The next round
-//!    shows the register itself.
-//! 6. A refusal changes nothing else, because most refusals do not show that a clock lags. The ballot was long on its way, or many
+//! 5. A refusal changes nothing else, because most refusals do not show that a clock lags. The ballot was long on its way, or many
 //!    ballots were drawn within one unit. So numbers are ahead of the servers' clocks by at most a millisecond, except in slots with
 //!    more than 64 000 ballots in a second. After a loss of all data, they therefore continue above the earlier numbers.
 
@@ -88,9 +86,6 @@ pub(crate) struct Ballot {
     pub(crate) number: u64,
     /// Time of the draw; `None` for a number that was drawn for earlier commands.
     drawn_at: Option<Instant>,
-    /// `true` if a plain `SET` should show the register after a refusal. This costs one more command, and pays off only if a refusal is
-    /// likely. Otherwise, a refusal shows this ballot itself, as a lower bound.
-    pub(crate) reads_register: bool,
 }
 
 impl Ballot {
@@ -107,13 +102,7 @@ impl Ballot {
 
     /// An existing number that is proposed to one more node.
     pub(crate) const fn known(number: u64) -> Self {
-        Self { number, drawn_at: None, reads_register: true }
-    }
-
-    /// The same ballot in a slot that has refused no ballot lately.
-    #[cfg(any(test, fuzzing))]
-    pub(crate) const fn without_register(self) -> Self {
-        Self { reads_register: false, ..self }
+        Self { number, drawn_at: None }
     }
 
     /// Returns the time of the draw; `None` for a number that was drawn for earlier commands.
@@ -154,7 +143,7 @@ impl BallotClock {
         let largest = self.of(*slots.first()?)?;
         let update = largest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |known| Some(next(known)));
         let number = update.map_or_else(next, next);
-        Ballot::NUMBERS.contains(&number).then_some(Ballot { number, drawn_at: Some(now), reads_register: margin > 0 })
+        Ballot::NUMBERS.contains(&number).then_some(Ballot { number, drawn_at: Some(now) })
     }
 
     /// Draws a ballot for locks of all these slots. Returns `None` like [`draw`](Self::draw), for an empty list, and for several slots if
@@ -304,7 +293,7 @@ mod tests {
 
     /// Records that a node has refused a ballot that is drawn now, because it has accepted `largest`.
     fn refuse(clock: &BallotClock, slots: &[u16], largest: u64) {
-        clock.refused_for(slots, Ballot { drawn_at: Some(clock.clock.now()), ..Ballot::known(1) }, largest);
+        clock.refused_for(slots, Ballot { number: 1, drawn_at: Some(clock.clock.now()) }, largest);
     }
 
     fn drawn(clock: &BallotClock, slots: &[u16]) -> Option<u64> {
@@ -406,18 +395,6 @@ mod tests {
             let shown = clocks[1].shown_by_servers(clocks[1].clock.now());
             assert_eq!(clocks[1].draw(SLOT).map(|ballot| ballot.number), shown, "the margin has expired");
         }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn register_is_read_only_after_a_recent_refusal() {
-        let clock = right();
-        let first = clock.draw(SLOT).unwrap();
-        clock.refused_for(&[SLOT], first, first.number);
-        let next = clock.draw(SLOT).unwrap();
-        assert!(next.number > first.number);
-        tokio::time::advance(ballot_margins::LIFETIME).await;
-        let later = clock.draw(SLOT).unwrap();
-        assert_eq!([first, next, later].map(|ballot| ballot.reads_register), [false, true, false]);
     }
 
     #[tokio::test(start_paused = true)]

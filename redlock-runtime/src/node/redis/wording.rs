@@ -40,8 +40,7 @@ fn set_nx(command: &Command, namespace: &str) -> Wire {
     }
     propose.arg("GT").arg("CH").arg(ballot.number).arg(MEMBER);
     read.arg("ZSCORE").arg(&register).arg(MEMBER);
-    let rest = if ballot.reads_register { vec![propose, read] } else { vec![propose] };
-    Wire { first: set, rest }
+    Wire { first: set, rest: vec![propose, read] }
 }
 
 /// Removes the token from the queue.
@@ -53,13 +52,11 @@ pub(super) fn leave_queue(command: &Command) -> Wire {
     leave.into()
 }
 
-/// Returns the answer of a node to a ballot, from its replies to `ZADD` and, if it was sent, `ZSCORE`, in the format of `lua/fence.lua`.
+/// Returns the answer of a node to a ballot, from its replies to `ZADD` and `ZSCORE`, in the format of `lua/fence.lua`.
 pub(super) fn said_to(ballot: u64, answers: &[Value]) -> Value {
     let ballot = i64::try_from(ballot).unwrap_or(0);
     match answers {
-        [Value::Int(1), ..] => Value::Int(ballot),
-        // The register is at least as large.
-        [Value::Int(0)] => Value::Int(-ballot),
+        [Value::Int(1), _] => Value::Int(ballot),
         [Value::Int(0), largest] => Value::Int(-score(largest).unwrap_or(0)),
         _ => Value::Int(0),
     }
@@ -75,43 +72,4 @@ pub(super) fn score(value: &Value) -> Option<i64> {
         _ => return None,
     };
     Some(score as i64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lock::OwnerToken;
-    use crate::lock::owner_token::ManagerId;
-    use crate::protocol::command::Subject;
-    use crate::time::token_clock::TokenTime;
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    #[test]
-    fn plain_fenced_lock_reads_the_register_only_where_a_refusal_is_likely() {
-        let token = OwnerToken::new(ManagerId::random(), TokenTime::new(1, 0));
-        let verb = Verb::SetNx { ttl: Duration::from_secs(1) };
-        let commands = |fence| {
-            let command = Command { verb, fence, subject: Arc::new(Subject::new("order:7".into(), token)) };
-            1 + without_script(&command, "").rest.len()
-        };
-        let [likely, unlikely] = [Ballot::known(7), Ballot::known(7).without_register()];
-        assert_eq!([None, Some(unlikely), Some(likely)].map(commands), [1, 2, 3]);
-    }
-
-    #[test]
-    fn refusal_without_the_register_shows_the_ballot_as_a_lower_bound() {
-        let [accepted, refused, error] = [Value::Int(1), Value::Int(0), Value::Nil];
-        let table: [(&[Value], i64); 6] = [
-            (&[accepted.clone()], 7),
-            (&[refused.clone()], -7),
-            (&[error.clone()], 0),
-            (&[accepted, Value::Nil], 7),
-            (&[refused, Value::Double(9.0)], -9),
-            (&[error.clone(), error], 0),
-        ];
-        for (answers, expected) in table {
-            assert_eq!(said_to(7, answers), Value::Int(expected), "{answers:?}");
-        }
-    }
 }

@@ -263,11 +263,7 @@ impl Execution<'_> {
         // A plain `SET` is followed by the ballot, whatever its reply is.
         let is_plain_set = matches!(verb, Verb::SetNx { .. }) && self.subject.is_plain();
         let Some(ballot) = fence.filter(|_| is_owned || is_plain_set) else { return reply };
-        let shown = |number| match number {
-            Number::Refused { .. } if is_plain_set && !ballot.reads_register => Number::Refused { largest: ballot.number },
-            number => number,
-        };
-        let number = self.propose(ballot).map(shown);
+        let number = self.propose(ballot);
         match reply {
             Reply::Granted { smaller, .. } => Reply::Granted { smaller, number },
             Reply::Extended { waiters, .. } => Reply::Extended { waiters, number },
