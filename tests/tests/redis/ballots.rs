@@ -1,7 +1,7 @@
 //! Fencing numbers as ballots: their cost, and the effect of clock steps and lost data.
 
 use crate::fencing::{KEY, REGISTER, assert_only_registers_left, number, register, token, token_of, wait_until_free};
-use crate::support::{barrier, builder, connected, manager};
+use crate::support::{barrier, builder, manager};
 use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use tokio::task::JoinSet;
@@ -47,29 +47,6 @@ async fn fencing_number_is_granted_in_the_round_that_acquires_the_lock() {
         assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
         assert!(rounds <= turns as u64 / 20, "{rounds} of {turns} turns took a further round on {size} nodes");
     }
-}
-
-#[tokio::test]
-async fn fencing_number_needs_no_extra_round_without_the_time_command() {
-    let nodes = Nodes::start(1).await;
-    let node = nodes[0].inspect();
-    node.command::<()>(&["ACL", "SETUSER", "timeless", "on", ">secret", "~*", "&*", "+@all", "-time"]).await;
-    let url = nodes[0].url().replace("redis://", "redis://timeless:secret@");
-    let manager = connected(builder([url]), &nodes).await;
-    let others = self::manager(&nodes).await;
-    let first = number(token(&manager).await);
-    wait_until_free(&nodes).await;
-    // Both clocks are the clock of this machine.
-    let theirs = number(token(&others).await);
-    wait_until_free(&nodes).await;
-    let (next, rounds) = cost(&manager, &nodes).await;
-    assert!(first < theirs && theirs < next && next - first < HOUR, "{first} {theirs} {next}");
-    assert_eq!(rounds, 0);
-    // Scripts run the command as well. Some servers log this separately.
-    let refused: Vec<redis::Value> = node.command(&["ACL", "LOG"]).await;
-    let refused: Vec<_> = refused.iter().map(|entry| format!("{entry:?}")).filter(|e| e.contains("toplevel")).collect();
-    let is_once = refused.len() == 1 && refused[0].contains("int(1)");
-    assert!(is_once, "it is asked once on a connection, {refused:?}");
 }
 
 #[tokio::test]

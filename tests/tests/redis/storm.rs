@@ -1,7 +1,7 @@
 //! Everything at once: calls that arrive, give up and are dropped, over connections that break. Two calls never
 //! hold the lock at once, every patient call gets it, and all nodes are empty at the end.
 
-use crate::support::{assert_nothing_left, manager};
+use crate::support::{assert_nothing_left, cut_connections, manager};
 use crate::waiters::{managers, patient};
 use redlock_runtime::{LockError, LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::{interval, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 const KEY: &str = "order:7";
 const MANAGERS: usize = 3;
@@ -59,15 +59,6 @@ async fn one_of_many(manager: LockManager, number: usize, witness: Arc<Witness>)
     }
 }
 
-/// Breaks all connections to one node after the other, without end.
-async fn cut_connections(nodes: &Nodes) {
-    let mut pause = interval(Duration::from_millis(40));
-    for node in nodes.iter().cycle() {
-        pause.tick().await;
-        node.inspect().kill_clients().await;
-    }
-}
-
 async fn storm(nodes: Nodes) {
     let (managers, last) = (managers(&nodes, MANAGERS).await, manager(&nodes).await);
     let witness = Arc::new(Witness::default());
@@ -77,7 +68,7 @@ async fn storm(nodes: Nodes) {
     }
     tokio::select! {
         done = timeout(3 * PATIENCE, calls.join_all()) => drop(done.unwrap()),
-        () = cut_connections(&nodes) => {}
+        () = cut_connections(&nodes, || witness.entered.load(Ordering::SeqCst)) => {}
     }
     assert_eq!(witness.overlaps.load(Ordering::SeqCst), 0);
     assert!(witness.entered.load(Ordering::SeqCst) >= TASKS, "most of those with patience had the lock");

@@ -10,6 +10,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 /// Numbers of nodes for which every promise is tested.
 pub(crate) const SIZES: [usize; 3] = [1, 3, 5];
@@ -195,4 +196,17 @@ pub(crate) async fn wait_until_asked(proxies: &[Proxy], before: &[u64]) {
 
 pub(crate) fn asked(proxies: &[Proxy]) -> Vec<u64> {
     proxies.iter().map(|proxy| proxy.traffic().requests.received).collect()
+}
+
+/// Breaks all connections to one node after the other, without end. Between two breaks, `entered` grows by one at least: a slow machine
+/// must not see more breaks than calls.
+pub(crate) async fn cut_connections(nodes: &Nodes, entered: impl Fn() -> usize) {
+    for node in nodes.iter().cycle() {
+        let before = entered();
+        sleep(Duration::from_millis(40)).await;
+        while entered() == before {
+            sleep(Duration::from_millis(5)).await;
+        }
+        node.inspect().kill_clients().await;
+    }
 }

@@ -2,7 +2,7 @@
 //! the number of permits. Every patient call is admitted, and all nodes are empty at the end.
 
 use super::permit;
-use crate::support::{BRIEF, assert_nothing_left, builder, connected, manager};
+use crate::support::{BRIEF, assert_nothing_left, builder, connected, cut_connections, manager};
 use crate::waiters::{assert_all_gone, managers};
 use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
 use redlock_tests::{Nodes, PATIENCE, RedisServer};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::{interval, sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 const MANAGERS: usize = 4;
 const TASKS: usize = 6 * MANAGERS;
@@ -55,18 +55,10 @@ async fn one_of_many(manager: LockManager, number: usize, rounds: usize, witness
 /// Lease of a permit without a renewal, and time for which a restarted node abstains.
 const BRIEF_TTL: Duration = Duration::from_secs(5);
 
-/// Breaks all connections to one node after the other, without end.
-async fn cut_connections(nodes: &Nodes) {
-    let mut pause = interval(Duration::from_millis(60));
-    for node in nodes.iter().cycle() {
-        pause.tick().await;
-        node.inspect().kill_clients().await;
-    }
-}
-
 /// Freezes, kills and restarts one node without its data, without end.
 async fn strike(node: &RedisServer) {
     let mut pause = interval(Duration::from_millis(60));
+    pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         pause.tick().await;
         node.freeze();
@@ -79,7 +71,7 @@ async fn strike(node: &RedisServer) {
     }
 }
 
-async fn storm(nodes: &Nodes, managers: &[LockManager], rounds: usize, trouble: impl Future) {
+async fn storm(nodes: &Nodes, managers: &[LockManager], rounds: usize, trouble: impl AsyncFnOnce(&Witness)) {
     let last = manager(nodes).await;
     let witness = Arc::new(Witness::default());
     let mut calls = JoinSet::new();
@@ -88,7 +80,7 @@ async fn storm(nodes: &Nodes, managers: &[LockManager], rounds: usize, trouble: 
     }
     tokio::select! {
         done = timeout(3 * PATIENCE, calls.join_all()) => drop(done.unwrap()),
-        _ = trouble => unreachable!("it has no end"),
+        () = trouble(&witness) => unreachable!("it has no end"),
     }
     for node in nodes.iter() {
         if node.is_running() { node.thaw() } else { node.restart_empty().await }
@@ -107,7 +99,7 @@ async fn permit_limit_holds_under_load() {
     // A naive count admits three, and so do locks that each count a majority by themselves.
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
-        storm(&nodes, &managers(&nodes, MANAGERS).await, ROUNDS, pending::<()>()).await;
+        storm(&nodes, &managers(&nodes, MANAGERS).await, ROUNDS, async |_| pending().await).await;
     }
 }
 
@@ -115,7 +107,9 @@ async fn permit_limit_holds_under_load() {
 async fn permit_limit_holds_while_connections_break() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
-        storm(&nodes, &managers(&nodes, MANAGERS).await, ROUNDS, cut_connections(&nodes)).await;
+        storm(&nodes, &managers(&nodes, MANAGERS).await, ROUNDS, async |witness| {
+            cut_connections(&nodes, || witness.entered.load(Ordering::SeqCst)).await;
+        }).await;
     }
 }
 
@@ -131,7 +125,7 @@ async fn permit_limit_holds_while_a_node_fails_and_loses_its_data() {
         managers.push(connected(brief, &nodes).await);
     }
     // Long enough that the node fails again after it has voted again.
-    storm(&nodes, &managers, 20 * ROUNDS, strike(&nodes[0])).await;
+    storm(&nodes, &managers, 20 * ROUNDS, async |_| strike(&nodes[0]).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,7 +2,7 @@
 //! Every patient call gets the lock, and all nodes are empty at the end.
 
 use super::{KEY, reader, writer};
-use crate::support::{assert_nothing_left, manager};
+use crate::support::{assert_nothing_left, cut_connections, manager};
 use crate::waiters::managers;
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode};
 use redlock_tests::{Nodes, PATIENCE};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::{interval, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
 const MANAGERS: usize = 3;
 const TASKS: usize = 4 * MANAGERS;
@@ -85,15 +85,6 @@ async fn one_of_many(manager: LockManager, number: usize, witness: Arc<Witness>)
     }
 }
 
-/// Breaks all connections to one node after the other, without end.
-async fn cut_connections(nodes: &Nodes) {
-    let mut pause = interval(Duration::from_millis(40));
-    for node in nodes.iter().cycle() {
-        pause.tick().await;
-        node.inspect().kill_clients().await;
-    }
-}
-
 async fn storm(nodes: Nodes) {
     let (managers, last) = (managers(&nodes, MANAGERS).await, manager(&nodes).await);
     let witness = Arc::new(Witness::default());
@@ -103,7 +94,7 @@ async fn storm(nodes: Nodes) {
     }
     tokio::select! {
         done = timeout(3 * PATIENCE, calls.join_all()) => drop(done.unwrap()),
-        () = cut_connections(&nodes) => {}
+        () = cut_connections(&nodes, || witness.entered.iter().map(|entered| entered.load(Ordering::SeqCst)).sum()) => {}
     }
     assert_eq!(witness.overlaps.load(Ordering::SeqCst), 0);
     assert!(witness.together.load(Ordering::SeqCst) > 1, "readers share the lock");
