@@ -1,7 +1,7 @@
 //! Fencing numbers as ballots: their cost, and the effect of clock steps and lost data.
 
 use crate::fencing::{KEY, REGISTER, assert_only_registers_left, number, register, token, token_of, wait_until_free};
-use crate::support::{barrier, builder, manager};
+use crate::support::{barrier, manager};
 use redlock_runtime::{LockManager, LockRequest};
 use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually_eq};
 use tokio::task::JoinSet;
