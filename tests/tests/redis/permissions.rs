@@ -8,8 +8,8 @@ use redlock_tests::{Builder, PATIENCE, RedisServer, eventually};
 
 /// Rules that every lock needs.
 const NEEDED: [&str; 14] = [
-    "+set", "+get", "+del", "+pttl", "+pexpire", "+time", "+zadd", "+zcard", "+zcount", "+zpopmin", "+zrange", "+zrank",
-    "+zrem", "+zscore",
+    "+set", "+get", "+del", "+pttl", "+pexpire", "+time", "+zadd", "+zcard", "+zcount", "+zpopmin", "+zrange",
+    "+zrank", "+zrem", "+zscore",
 ];
 
 /// Commands that store and run scripts. `+eval` is an alternative to both.

@@ -243,9 +243,7 @@ impl NodeReport {
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()
         });
-        [publishes, listens, fences, no_fences, braces, permits, scripts, moving, identity]
-            .into_iter()
-            .flatten()
+        [publishes, listens, fences, no_fences, braces, permits, scripts, moving, identity].into_iter().flatten()
     }
 
     /// Returns the events that can break locks later.

@@ -109,7 +109,8 @@ async fn permit_limit_holds_while_connections_break() {
         let nodes = Nodes::start(size).await;
         storm(&nodes, &managers(&nodes, MANAGERS).await, ROUNDS, async |witness| {
             cut_connections(&nodes, || witness.entered.load(Ordering::SeqCst)).await;
-        }).await;
+        })
+        .await;
     }
 }
 

@@ -76,8 +76,7 @@ async fn permits_of_a_hash_tagged_key_need_the_admission_lock_pattern() {
     assert!(row.contains(&TURNSTILES.replace("config", "order:")), "{row}");
     let nodes = Nodes::start(1).await;
     let permit = || patient(TAGGED).permits(1);
-    let [ours, theirs] =
-        [user(&nodes, &format!("{QUEUES} {TURNSTILES}")).await, managers(&nodes, 1).await.remove(0)];
+    let [ours, theirs] = [user(&nodes, &format!("{QUEUES} {TURNSTILES}")).await, managers(&nodes, 1).await.remove(0)];
     let held = theirs.acquire(permit()).await.unwrap();
     let first = waiting(&theirs, permit());
     wait_until_there(&nodes, "{7}:t:config:{7}").await;
