@@ -180,7 +180,7 @@ impl LockRequest {
     ///   lock is held.
     /// - If a node loses its keys after the release, the next majority may consist of that node and of nodes that have never stored the
     ///   number. Then the clocks decide: a proposed number is the median time of the servers. The next token is larger unless the clocks of
-    ///   the servers were set back. If the user may not run `TIME`, the clocks of the processes are used instead.
+    ///   the servers were set back.
     ///
     /// # Errors
     /// When acquired: [`LockError::NoQuorum`] and [`LockError::Refused`] also if too few nodes accept a number; the lock is

@@ -104,7 +104,7 @@ async fn errors_name_all_keys_and_the_holder() {
     let holder = format!("the call at {}:{line} in this process", file!());
     assert_eq!(held.key().to_string(), "\"a\" + \"b\"");
     let error = manager.try_acquire(all(&["b", "c"])).await.unwrap_err();
-    assert_eq!(error.to_string(), "\"b\" + \"c\" is held by another owner");
+    assert_eq!(error.to_string(), format!("\"b\" + \"c\" is held by another owner: {holder}"));
     let error = manager.acquire(all(&["b", "c"]).wait(Duration::from_secs(2))).await.unwrap_err();
     let expected = format!("\"b\" + \"c\" was still held by another owner after a wait of 2.0s: {holder}");
     assert_eq!(error.to_string(), expected);

@@ -40,7 +40,7 @@ use self::state_guard::StateGuard;
 use crate::client::node_handle::NodeHandle;
 use crate::client::shared::Shared;
 use crate::error::{LockError, NodeError, NodeFailure};
-use crate::lock::class::Class;
+use crate::lock::part::Part;
 use crate::lock::parts::Parts;
 use crate::lock::reserved::line_of;
 use crate::lock::{LockKey, Mode, OwnerToken};
@@ -153,12 +153,15 @@ impl Acquisition {
         self.subject.concerns(name)
     }
 
-    /// Returns `true` if this one and `other` cannot be held at the same time.
+    /// Returns `true` if this one and `other` cannot be held at the same time, in their present classes.
     pub(crate) fn conflicts_with(&self, other: &Self) -> bool {
-        let conflicts = |key: &LockKey, class: Class| {
-            other.subject.wanted().any(|(theirs, wanted)| theirs.name() == key.name() && wanted.conflicts_with(class))
-        };
-        self.subject.token != other.subject.token && self.subject.wanted().any(|(key, class)| conflicts(key, class))
+        if self.token() == other.token() || !self.names().any(|name| other.concerns(name)) {
+            return false;
+        }
+        let (ours, theirs) = (self.parts(), other.parts());
+        let conflicts =
+            |our: &Part, their: &Part| our.key.name() == their.key.name() && our.class.conflicts_with(their.class);
+        ours.iter().any(|our| theirs.iter().any(|their| conflicts(our, their)))
     }
 
     /// Returns the names at the nodes.

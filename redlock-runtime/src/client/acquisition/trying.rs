@@ -145,11 +145,13 @@ impl Acquisition {
         left.filter(|left| !left.is_zero())
     }
 
-    /// Returns the token, and the line of its present call, if it holds the lock.
+    /// Returns the token, and the line of its present call, if it holds the lock and its lease has not ended.
     pub(crate) fn held_as(&self) -> Option<LockHolder> {
+        // A guard that was leaked stays in the local queue.
+        self.lease_left().filter(|left| !left.is_zero())?;
         let state = self.state();
         let site = || self.shared.sites.get(state.present.as_ref()?.site)?.site().line;
-        (state.candidate.phase() == Phase::Holding).then(|| LockHolder::new(*self.token(), site()))
+        Some(LockHolder::new(*self.token(), site()))
     }
 
     /// Returns the exclusive holder of the lock, if a quorum of nodes names the same one. The nodes are asked once, for no longer than

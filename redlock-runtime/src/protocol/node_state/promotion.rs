@@ -134,7 +134,7 @@ impl Execution<'_> {
     fn notify_later(&mut self, from: OwnerToken, looked_at: OfLines<bool>) {
         let mut lines = looked_at;
         for (line, is_untold) in Line::ALL.iter().zip(&mut lines) {
-            *is_untold &= line.has_several;
+            *is_untold &= line.has_several && self.queue().is_some_and(|queue| queue.has_waiters(*line));
         }
         let is_needed = lines.contains(&true) && self.applies(Rule::ThoseLeftAreTold);
         if let Some(queue) = self.queue_mut().filter(|_| is_needed) {

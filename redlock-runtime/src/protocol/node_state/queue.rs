@@ -78,6 +78,10 @@ impl Queue {
         self.lines.get(line.score())
     }
 
+    pub(super) fn has_waiters(&self, line: Line) -> bool {
+        self.line(line).is_some_and(|tokens| !tokens.is_empty())
+    }
+
     /// Adds `token`. Returns `true` if it was not in the queue before.
     pub(super) fn add(&mut self, token: OwnerToken, now: Instant) -> bool {
         self.expires = now.after(QUEUE_EXPIRY);

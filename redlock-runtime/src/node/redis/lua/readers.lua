@@ -425,7 +425,8 @@ local function promote(claim, own_ttl, freed)
     elseif steps == MOST_STEPS or looks <= 0 then
       local lines = ''
       for other = 2, LAST_LINE do
-        lines = lines .. (looked_at[other] and not kept_out[other] and other or '')
+        local is_left = looked_at[other] and not kept_out[other] and redis.call('ZCOUNT', queue, other, other) > 0
+        lines = lines .. (is_left and other or '')
       end
       if lines ~= '' then
         redis.call('ZADD', queue, UNTOLD, next .. '>' .. lines)

@@ -29,16 +29,16 @@ if not is_named then
 end
 local left
 any(function()
-  -- Another program may use the key of the queue. This call raises the error, before any key is handed off.
-  redis.call('ZCARD', queue)
+  -- Another program may use the key of the queue. This call raises the error, before any key is handed off. It changes nothing, but a full
+  -- server lets a script continue that has begun with it.
+  redis.call('ZREM', queue, '')
   local _, ends = share_of(token)
   local rest = ends and ends - now or redis.call('PTTL', lock)
   left = math.max(math.min(left or rest, rest), 1)
 end)
-any(function()
-  drop(token)
-  join()
-end)
+-- The lock is kept if the token may not join the queue.
+any(join)
+any(function() drop(token) end)
 local is_own, is_left_to_it = false, false
 any(function()
   local line, own_ttl = line_of_it(), not has_several and left or nil

@@ -107,6 +107,32 @@ async fn user_without_channel_permission_polls_the_queue() {
 }
 
 #[tokio::test]
+async fn release_that_the_server_refuses_is_an_error_and_changes_nothing() {
+    let server = with_user(RedisServer::builder(), QUEUE).start().await;
+    let (peer, inspector) = (Peer::start(&server).await, server.inspect());
+    let [holder, waiter] = [peer.token(), peer.token()];
+    assert_eq!(peer.ask(ACQUIRE, holder).await, GRANTED);
+    assert!(matches!(peer.ask(ACQUIRE, waiter).await, Reply::Queued { .. }));
+    for missing in ["-@read", "-get"] {
+        inspector.command::<()>(&["ACL", "SETUSER", "alice", missing]).await;
+        assert!(peer.answer(RELEASE, holder).await.is_err(), "{missing}: the lock cannot be read");
+        inspector
+            .command::<()>(&[
+                "ACL", "SETUSER", "alice", "+get", "+pttl", "+zcard", "+zcount", "+zrange", "+zrank", "+zscore",
+            ])
+            .await;
+    }
+    inspector.command::<()>(&["CONFIG", "SET", "min-replicas-to-write", "1"]).await;
+    for token in [waiter, holder] {
+        assert!(peer.answer(RELEASE, token).await.is_err(), "the server accepts no writes");
+    }
+    inspector.command::<()>(&["CONFIG", "SET", "min-replicas-to-write", "0"]).await;
+    assert_eq!(peer.ask(RELEASE, waiter).await, Reply::NotOwner);
+    assert_eq!(peer.ask(RELEASE, holder).await, Reply::Released);
+    assert_eq!(inspector.keys().await, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn user_without_queue_permission_is_refused_before_any_write() {
     let server = with_user(RedisServer::builder(), "").start().await;
     let peer = Peer::start(&server).await;
