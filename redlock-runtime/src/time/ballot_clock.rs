@@ -15,7 +15,8 @@
 //!    (`ballot_margins`). Two processes that take turns without a pause would otherwise refuse the one whose estimate lags each time.
 //! 5. A refusal changes nothing else, because most refusals do not show that a clock lags. The ballot was long on its way, or many
 //!    ballots were drawn within one unit. So numbers are ahead of the servers' clocks by at most a millisecond, except in slots with
-//!    more than 64 000 ballots in a second. After a loss of all data, they therefore continue above the earlier numbers.
+//!    more than 64 000 ballots in a second. After a loss of all data, they therefore continue above the earlier numbers. The exception is
+//!    a process whose estimate is too small by more than the time since the last ballot: without registers, nothing corrects it.
 
 use crate::time::ballot_margins::BallotMargins;
 use crate::time::clock::{Clock, Instant};
