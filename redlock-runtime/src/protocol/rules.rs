@@ -94,6 +94,9 @@ pub(crate) enum Rule {
     /// A vote is won back only after the present voters have confirmed that they still have the lock. Keys may have
     /// ended at several nodes at once.
     VotersAreAskedFirst,
+    /// A claim that arrives while the lock is held counts only after the present voters have confirmed the lock. Keys
+    /// may have ended at several nodes at once.
+    LateClaimsAreConfirmed,
     /// A vote is won back together with the fencing number of the token, because the node may have lost its register.
     WonVotesCarryTheNumber,
     /// A node that has not accepted an agreed number is sent that number, because a node that has accepted it may lose

@@ -169,8 +169,8 @@ impl World {
         }
     }
 
-    /// Marks broken locks of `key` as robbed if they lose their places at the servers in `hit`, and keep too few
-    /// others.
+    /// Marks broken locks of `key` as robbed if they lose their places at the servers in `hit`, and keep too few others
+    /// for as long.
     ///
     /// Until the holder notices the break, nothing keeps other calls out for it.
     pub(super) fn mark_broken_as_robbed(&mut self, key: &LockKey, hit: &[usize], now: Instant) {
@@ -179,13 +179,14 @@ impl World {
         for (holder, broken) in
             self.broken.holders.iter().filter_map(|(holder, keys)| Some((holder, keys.get(key.name())?)))
         {
-            let stands = |server: &usize| {
-                broken.places.get(server).is_some_and(|until| now < *until)
-                    || self.servers[*server].lease_left(key.name(), *holder, now).is_some()
+            let stands_until = |server: usize| {
+                let place = broken.places.get(&server).copied().filter(|until| now < *until);
+                let lease = self.servers[server].lease_left(key.name(), *holder, now);
+                place.max(lease.map(|left| now.after(left)))
             };
-            let (taken, left): (Vec<_>, Vec<_>) =
-                (0..self.servers.len()).filter(stands).partition(|server| hit.contains(server));
-            if !taken.is_empty() && left.len() < enough {
+            let counted_on = hit.iter().filter_map(|server| stands_until(*server)).max();
+            let others = (0..self.servers.len()).filter(|server| !hit.contains(server));
+            if counted_on.is_some() && others.filter(|other| stands_until(*other) >= counted_on).count() < enough {
                 self.trace.line(|trace| format!("{}, which is broken, is robbed", trace.name(*holder)));
                 robbed.push(*holder);
             }

@@ -46,7 +46,7 @@ const LONG_BODY: u64 = 1500;
 /// Rule, circumstances in which it matters, and promises that break without it.
 type Case = (Rule, fn() -> Profile, &'static [Promise]);
 
-const CASES: [Case; 110] = [
+const CASES: [Case; 111] = [
     (Rule::TokensFollowTheLatest, wrong_clocks, &[Promise::Fairness]),
     (Rule::ReleasedTokensAreDead, cut_yields, &[Promise::Exclusion, Promise::Owned, Promise::Clean]),
     (Rule::OwnTurnIsALease, crowd_with_crashes, &[Promise::Exclusion, Promise::Owned]),
@@ -85,6 +85,7 @@ const CASES: [Case; 110] = [
     (Rule::VotesAreWonBack, rolling, &[Promise::Kept]),
     (Rule::WaitersYieldToTheHolder, one_freezes, &[Promise::Kept]),
     (Rule::VotersAreAskedFirst, thefts_of_a_moment, &[Promise::Continuous]),
+    (Rule::LateClaimsAreConfirmed, thefts_of_a_moment, &[Promise::Continuous]),
     (Rule::WonVotesCarryTheNumber, fenced_rolling, &[Promise::Fencing]),
     (Rule::NodesLearnAgreedNumbers, numbers_of_the_gone, &[Promise::Fencing]),
     (Rule::ReturningNodesLearnNumbers, taught_rolling, &[Promise::Fencing]),

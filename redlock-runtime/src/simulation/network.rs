@@ -83,6 +83,8 @@ pub(super) struct World {
     pub(super) robbed: HashMap<OwnerToken, Theft>,
     /// Tokens that have requested new leases. The value is `true` if the token was robbed since then.
     pub(super) robbed_since_asked: HashMap<OwnerToken, bool>,
+    /// Times at which a server last handed a lock to a token.
+    pub(super) handed_at: HashMap<OwnerToken, Instant>,
     /// Tokens whose keys were taken away so far at too few servers for another token to acquire the lock.
     pub(super) weakened: HashSet<OwnerToken>,
     /// Locks that an operator breaks.
@@ -129,6 +131,7 @@ impl Network {
             wires: Vec::new(),
             robbed: HashMap::new(),
             robbed_since_asked: HashMap::new(),
+            handed_at: HashMap::new(),
             weakened: HashSet::new(),
             broken: Breaks::default(),
             wishes: Wishes::default(),
@@ -349,6 +352,9 @@ impl World {
                 self.note_yield(&command, now);
                 self.trace_execution(wire, &command, &executed);
                 for (wire, wakeup) in executed.published {
+                    if matches!(wakeup.notice, Notice::Granted | Notice::Claimed(_)) {
+                        self.handed_at.insert(wakeup.subject.token, now);
+                    }
                     self.note_free(server, command.subject.token, &wakeup);
                     self.push(wire, wakeup, now);
                 }

@@ -105,6 +105,11 @@ impl Network {
         self.world().robbed_since_asked.get(&token).is_some_and(|is_robbed| *is_robbed)
     }
 
+    /// Returns the time at which a server last handed a lock to `token`.
+    pub(super) fn handed_at(&self, token: OwnerToken) -> Option<Instant> {
+        self.world().handed_at.get(&token).copied()
+    }
+
     /// Returns `true` if `token` of `client` has `key` at a quorum of untroubled servers, or of servers that it is
     /// connected to.
     pub(super) fn is_kept(&self, key: &LockKey, token: OwnerToken, client: usize) -> bool {

@@ -16,7 +16,9 @@
 //!    afterwards. If the task that waits is not polled meanwhile, the watchdog confirms the claims for it.
 //! 6. A fencing number is agreed on together with the extension, so a fenced call waits for the replies. So does a call
 //!    whose key has to stay taken after it, because a claim could end first.
-//! 7. A claim never revives a lapsed lock, proven or not: another token may have held the lock since.
+//! 7. A claim never revives a lapsed lock, proven or not: another token may have held the lock since. Keys may also have
+//!    ended at nodes that the holder still counts on. So a claim that arrives while the lock is held is not counted until
+//!    the other voters have confirmed the lock ([`winning_back`](super::winning_back), argument 6).
 
 use super::voter::Voter;
 use super::{Candidate, Phase};
@@ -33,7 +35,9 @@ impl Candidate {
         let claim_end = now.after(self.terms.claim());
         let is_lapsed = self.phase == Phase::Holding && !self.is_proven(now);
         let counts = !is_lapsed || !self.terms.applies(Rule::LapsedLocksStayLost);
-        let proven = proven.filter(|_| counts).map(|claim| self.within_rest(self.terms.claimed_until(claim), now));
+        let proven = proven
+            .filter(|_| counts && !self.needs_votes_first())
+            .map(|claim| self.within_rest(self.terms.claimed_until(claim), now));
         let confirm_at = self.confirm_late_claim_at(now);
         if let Some(voter) = self.voters.get_mut(index) {
             voter.claimed(now, claim_end, proven);

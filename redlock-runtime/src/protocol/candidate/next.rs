@@ -123,7 +123,8 @@ impl Candidate {
         match self.phase {
             Phase::Holding if voter.is_claim() && self.wants_extension(voter, now) => {
                 let is_due = voter.is_due(now) || !voter.is_unconfirmed_claim();
-                self.rest(voter, now).filter(|_| is_due).map(|ttl| self.extension_verb(ttl))
+                let waits = self.is_late_claim(voter) && self.waits_for_others(voter, now);
+                self.rest(voter, now).filter(|_| is_due && !waits).map(|ttl| self.extension_verb(ttl))
             }
             Phase::Holding => self.holder_command(index, Round::None, now, now),
             Phase::Waiting if self.has_votes(now) => {

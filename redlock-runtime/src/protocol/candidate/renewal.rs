@@ -161,9 +161,7 @@ impl Candidate {
 
     /// Returns `true` if node number `index` could be asked at `now`, without a reason to do so.
     fn needs_no_request(&self, index: usize, now: Instant) -> bool {
-        let is_idle =
-            |voter: &&Voter| voter.is_free_to_ask() && (voter.vote.is_granted() || !self.waits_for_others(voter, now));
-        self.voters.get(index).is_some_and(|voter| is_idle(&voter))
+        self.voters.get(index).is_some_and(|voter| voter.is_free_to_ask() && !self.waits_for_others(voter, now))
     }
 
     /// Returns the ballot that a holder proposes to node number `index` together with its command. A vote that is won

@@ -19,7 +19,8 @@
 //! 6. *Order.* The nodes that have voted are asked first, together. A missing vote is requested when each of them has
 //!    confirmed the lock, is silent, or is gone. A clock step or an operator can end keys early at several nodes at
 //!    once. If the holder won such votes back one by one, it would not notice that another token had all of them in
-//!    between.
+//!    between. A claim that arrives while the lock is held has the same order: it is extended, and counts, after the
+//!    nodes that have voted were asked.
 //! 7. *Validity.* A re-granted vote counts only while the other votes prove the lock. After these have lapsed, another
 //!    token may have held the lock: it stays lost, however many nodes grant it again.
 
@@ -62,6 +63,9 @@ impl Candidate {
             let may_ask = voter.is_free_to_ask() && !self.waits_for_others(voter, now);
             return may_ask.then(|| Verb::Acquire { ttl, claim: self.terms.claim(), holds: true });
         }
+        if self.is_late_claim(voter) && self.waits_for_others(voter, now) {
+            return None;
+        }
         let verb = if voter.is_claim() { self.extension_verb(ttl) } else { self.renewal_verb(ttl) };
         voter.is_renewable(self.adopts).then_some(verb)
     }
@@ -75,16 +79,32 @@ impl Candidate {
         !voter.vote.is_granted() && !may_be_left && !self.is_permit() && self.terms.applies(Rule::VotesAreWonBack)
     }
 
+    /// Returns `true` if the vote of `voter` is a claim that arrived while the lock was held, and was not extended yet.
+    pub(super) fn is_late_claim(&self, voter: &Voter) -> bool {
+        voter.is_unconfirmed_claim() && voter.lease_end().is_none() && self.needs_votes_first()
+    }
+
+    /// Returns `true` if a claim counts only after the nodes that have voted were asked.
+    pub(super) fn needs_votes_first(&self) -> bool {
+        self.phase == Phase::Holding && self.hold_period.renews() && self.terms.applies(Rule::LateClaimsAreConfirmed)
+    }
+
+    /// Returns `true` if the nodes that have voted must be asked before `voter`.
+    fn comes_after_voters(&self, voter: &Voter) -> bool {
+        self.wins_back(voter) && self.terms.applies(Rule::VotersAreAskedFirst) || self.is_late_claim(voter)
+    }
+
     /// Makes sure that the nodes of a renewed lock that have voted are asked before the votes that should be won back
     /// by `soon`.
     pub(super) fn ask_voters_first(&mut self, round: Round, soon: Instant, now: Instant) {
-        if !self.hold_period.renews() || !self.terms.applies(Rule::VotersAreAskedFirst) {
+        if !self.hold_period.renews() {
             return;
         }
         let mut asked_from = None;
         for index in 0..self.voters.len() {
-            let wins_back = self.voters.get(index).is_some_and(|voter| voter.is_free_to_ask() && self.wins_back(voter));
-            let Some(voter) = self.voters.get_mut(index).filter(|_| wins_back) else { continue };
+            let is_late =
+                self.voters.get(index).is_some_and(|voter| voter.is_free_to_ask() && self.comes_after_voters(voter));
+            let Some(voter) = self.voters.get_mut(index).filter(|_| is_late) else { continue };
             if round != Round::None || voter.is_due(soon) {
                 let due = voter.recheck_at.map_or(now, |at| at.min(now));
                 voter.recheck_at = Some(due);
@@ -92,15 +112,19 @@ impl Candidate {
             }
         }
         let Some(from) = asked_from else { return };
-        let is_unasked = |voter: &&mut Voter| voter.vote.is_granted() && voter.extended_at.is_none_or(|at| at < from);
+        let is_unasked =
+            |voter: &&mut Voter| voter.lease_end().is_some() && voter.extended_at.is_none_or(|at| at < from);
         self.voters.iter_mut().filter(is_unasked).for_each(|voter| voter.schedule_recheck(now));
     }
 
     /// Returns `true` if the vote of `lacking`, which is due, has to wait for the answers of the nodes that have voted.
     pub(super) fn waits_for_others(&self, lacking: &Voter, now: Instant) -> bool {
-        let due = lacking.recheck_at.filter(|_| self.terms.applies(Rule::VotersAreAskedFirst));
+        let due = lacking.recheck_at.filter(|_| self.comes_after_voters(lacking));
         let Some(due) = due.filter(|at| *at <= now && self.hold_period.renews()) else { return false };
-        let has_answered = |voter: &Voter| voter.has_answered_since(due, now, self.longest_silence());
+        // A claim is extended before it ends.
+        let patience =
+            self.longest_silence().min(if lacking.is_claim() { self.terms.claim() / 2 } else { self.terms.ttl });
+        let has_answered = |voter: &Voter| voter.has_answered_since(due, now, patience);
         self.voters.iter().any(|voter| voter.lease_end().is_some() && !has_answered(voter))
     }
 
@@ -164,9 +188,10 @@ impl Candidate {
         self.lacks_votes().then(|| self.hold_period.third_of(valid_until))
     }
 
-    /// Returns `true` if the token holds the lock, and lacks the vote of a node that can give it.
+    /// Returns `true` if the token holds the lock, and lacks the vote of a node that can give it, or does not count it
+    /// yet.
     pub(crate) fn lacks_votes(&self) -> bool {
-        let is_lacking = |voter: &Voter| !voter.vote.is_granted() && !voter.is_tainted;
+        let is_lacking = |voter: &Voter| (!voter.vote.is_granted() || self.is_late_claim(voter)) && !voter.is_tainted;
         self.phase == Phase::Holding && self.voters.iter().any(is_lacking)
     }
 

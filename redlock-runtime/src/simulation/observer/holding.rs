@@ -145,6 +145,11 @@ impl Observer {
         ttl / 3 + slack(ttl) + self.profile.delays.round_trip() * 2
     }
 
+    /// Returns the longest time from the hand-over of a node to a robbed holder until it has asked the other nodes.
+    fn confirming(&self) -> Duration {
+        self.profile.delays.round_trip() * 2 + SLACK * 2
+    }
+
     /// Returns the longest time from a notification to the answer of the request that it causes, if another request
     /// must be answered first.
     fn asking(&self) -> Duration {
@@ -171,11 +176,13 @@ impl Observer {
             if holder.is_valid(now) {
                 holder.lapsed_at = None;
                 if holder.is_succeeded && self.network.robbed_at(&key(holder.key), holder.token).is_none() {
+                    // A holder that was handed a node asks the other nodes, and notices the loss.
+                    let handed_at = self.network.handed_at(holder.token);
                     if self.network.was_robbed_since_asked(holder.token) {
                         // The holder was robbed after its voters had confirmed the lock, and before it won a missing
                         // vote back. No answer could show the loss, and the next renewal finds a quorum.
                         holder.is_succeeded = false;
-                    } else {
+                    } else if handed_at.is_none_or(|at| at.after(self.confirming()) < now) {
                         again = Some(format!("{holder} has it once more, after somebody else"));
                     }
                 }

@@ -127,6 +127,39 @@ fn lock_lost_at_two_nodes_is_not_regained_one_by_one() {
 }
 
 #[test]
+fn late_claim_counts_only_after_the_voters_have_confirmed_the_lock() {
+    for (without, is_known) in [(None, true), (Some(Rule::LateClaimsAreConfirmed), false)] {
+        let mut scene = begun(Ok(Reply::Taken));
+        Arc::make_mut(&mut scene.candidate.terms).rules = Rules { without };
+        scene.prove(2);
+        let expected: &[_] = if is_known { &[(0, EXTEND), (1, EXTEND)] } else { &[(2, EXTEND)] };
+        assert_eq!(scene.renew(), expected, "without {without:?}");
+        if is_known {
+            scene.answer(0, Ok(EXTENDED));
+            scene.answer(1, Ok(Reply::NotOwner));
+        } else {
+            scene.answer(2, Ok(EXTENDED));
+            scene.hear(1, EXTEND, Reply::NotOwner);
+        }
+        // The token that hands node 2 over may have had node 1 as well.
+        assert_eq!(!scene.is_won(), is_known, "without {without:?}");
+    }
+}
+
+#[test]
+fn late_claim_is_extended_before_it_ends_if_a_voter_is_silent() {
+    let mut scene = begun(Ok(Reply::Taken));
+    scene.prove(2);
+    assert_eq!(scene.renew(), [(0, EXTEND), (1, EXTEND)]);
+    scene.answer(0, Ok(EXTENDED));
+    assert_eq!(scene.renew(), []);
+    scene.advance(CLAIM / 2);
+    assert_eq!(scene.renew(), [(2, EXTEND)]);
+    scene.answer(2, Ok(EXTENDED));
+    assert!(!scene.candidate.lacks_votes());
+}
+
+#[test]
 fn silent_or_absent_node_does_not_prevent_regaining_a_vote() {
     let mut scene = robbed(None);
     assert_eq!(scene.renew(), [], "both owe an answer");
@@ -202,7 +235,9 @@ fn lapsed_lock_is_regained_only_without_the_rule() {
         let mut by_claim = scene.clone();
         scene.answer(2, Ok(GRANTED));
         assert_eq!(scene.is_won(), comes_back, "without {without:?}");
-        // Another token that has had the lock since hands the node over.
+        // Another token that has had the lock since hands the node over. A renewed lock would not count on it at all.
+        let now = by_claim.now();
+        by_claim.candidate.begin(UNRENEWED, now);
         by_claim.prove(0);
         assert_eq!(by_claim.is_won(), comes_back, "without {without:?}");
     }
@@ -253,6 +288,7 @@ fn lock_without_renewal_requests_only_its_remaining_lease() {
 fn claims_do_not_lengthen_a_lock_without_renewal() {
     for renew in [false, true] {
         let mut scene = lacking(Ok(Reply::Taken));
+        Arc::make_mut(&mut scene.candidate.terms).rules = Rules { without: Some(Rule::LateClaimsAreConfirmed) };
         let begin = scene.now();
         scene.candidate.begin(HoldOptions { renew, ..UNRENEWED }, begin);
         let end = scene.candidate.valid_until().unwrap();
