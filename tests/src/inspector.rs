@@ -173,6 +173,15 @@ impl Inspector {
         self.statistic(command, "calls").await
     }
 
+    /// Returns how often a subcommand was executed, or on a server before Redis 7, which does not count subcommands, how often any
+    /// subcommand of the `command` was.
+    pub async fn calls_of(&self, [subcommand, command]: [&str; 2]) -> u64 {
+        match self.calls(subcommand).await {
+            0 => self.calls(command).await,
+            calls => calls,
+        }
+    }
+
     /// Returns how often a command was refused before its execution, for example because of the permissions of the user.
     pub async fn rejected(&self, command: &str) -> u64 {
         self.statistic(command, "rejected_calls").await

@@ -18,6 +18,11 @@ pub use certificates::Certificates;
 use fake_clock::FakeClock;
 use process::{PortTaken, Process};
 
+/// Folder of the append-only files, below the working directory of the server.
+const APPEND_ONLY_FOLDER: &str = "appendonlydir";
+/// The append-only file of a server before Redis 7.
+const APPEND_ONLY_FILE: &str = "appendonly.aof";
+
 /// Real `redis-server` on a loopback port, without persistence, in a private temporary directory.
 ///
 /// Dropping it kills the process and removes the directory. If the test process dies without dropping it,
@@ -197,23 +202,35 @@ impl RedisServer {
     pub async fn restart_empty(&self) {
         self.kill();
         // A server with an append-only file would find its data here.
-        let _ = std::fs::remove_dir_all(self.dir.join("appendonlydir"));
+        let _ = self.remove_append_only_files();
         self.restart().await;
     }
 
     /// Starts again as [`restart`](Self::restart) does, with the append-only files that [`back_up`](Self::back_up) has copied.
     pub async fn restart_from_backup(&self) {
         self.kill();
-        std::fs::remove_dir_all(self.dir.join("appendonlydir")).expect("there are append-only files");
-        std::fs::rename(self.dir.join("backup"), self.dir.join("appendonlydir")).expect("there is a backup");
+        self.remove_append_only_files().expect("there are append-only files");
+        let backup = self.dir.join("backup");
+        let file = backup.join(APPEND_ONLY_FILE);
+        let (from, to) = if file.exists() { (file, APPEND_ONLY_FILE) } else { (backup, APPEND_ONLY_FOLDER) };
+        std::fs::rename(from, self.dir.join(to)).expect("there is a backup");
         self.restart().await;
+    }
+
+    fn remove_append_only_files(&self) -> std::io::Result<()> {
+        std::fs::remove_file(self.dir.join(APPEND_ONLY_FILE))
+            .or_else(|_| std::fs::remove_dir_all(self.dir.join(APPEND_ONLY_FOLDER)))
     }
 
     /// Copies the append-only files in their present state.
     pub fn back_up(&self) {
-        let [files, copies] = ["appendonlydir", "backup"].map(|name| self.dir.join(name));
+        let [file, folder, copies] = [APPEND_ONLY_FILE, APPEND_ONLY_FOLDER, "backup"].map(|name| self.dir.join(name));
         std::fs::create_dir(&copies).expect("this is the first backup");
-        for file in std::fs::read_dir(files).expect("there are append-only files") {
+        if file.exists() {
+            std::fs::copy(file, copies.join(APPEND_ONLY_FILE)).expect("the file can be copied");
+            return;
+        }
+        for file in std::fs::read_dir(folder).expect("there are append-only files") {
             let file = file.expect("the folder can be read");
             std::fs::copy(file.path(), copies.join(file.file_name())).expect("the file can be copied");
         }

@@ -90,12 +90,12 @@ async fn fencing_numbers_keep_increasing_after_all_data_is_lost() {
     for size in [1, 3] {
         let nodes = Nodes::start(size).await;
         let before = token(&manager(&nodes).await).await;
-        let connecting = Instant::now();
-        let after_the_loss = manager(&nodes).await;
-        let estimate_error = connecting.elapsed();
         for node in nodes.iter() {
             node.inspect().flush_all().await;
         }
+        let connecting = Instant::now();
+        let after_the_loss = manager(&nodes).await;
+        let estimate_error = connecting.elapsed();
         // Numbers may also be ahead of the clocks by a millisecond.
         tokio::time::sleep(estimate_error + Duration::from_millis(2)).await;
         assert!(before < token(&after_the_loss).await);

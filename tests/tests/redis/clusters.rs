@@ -196,7 +196,8 @@ async fn cluster_with_two_urls_has_one_vote() {
 async fn check_names_missing_permissions_of_a_cluster_user() {
     let cases = [
         ("-cluster", "grant it `+cluster"),
-        ("-cluster|myid", "grant it `+cluster|myid`"),
+        // Servers before Redis 7 cannot forbid a single subcommand.
+        ("-cluster +cluster|slots +cluster|info", "grant it `+cluster|myid`"),
         ("-publish", "publish"),
         ("-asking", "grant it `+asking`"),
     ];
@@ -209,6 +210,8 @@ async fn check_names_missing_permissions_of_a_cluster_user() {
             if report.warnings().is_empty() { Err(()) } else { Ok(report) }
         })
         .await;
+        // Servers before Redis 7 do not name the subcommand.
+        let expected = if has(&warnings(&report), "or its subcommand") { "grant it `+cluster`" } else { expected };
         assert!(has(&warnings(&report), expected), "{lacks}: {report} {:?}", report.warnings());
         assert!(manager.shutdown().await);
     }

@@ -27,7 +27,7 @@ fn url_of(nodes: &Nodes, user: &str, password: &str) -> String {
 
 /// Returns a connection of a user with these rules.
 async fn stranger(nodes: &Nodes, rules: &[&str]) -> MultiplexedConnection {
-    set_user(nodes, &[&["spy", "reset", "on", ">spy"], rules].concat()).await;
+    set_user(nodes, &[&["spy", "reset", "resetchannels", "on", ">spy"], rules].concat()).await;
     redis::Client::open(url_of(nodes, "spy", "spy")).unwrap().get_multiplexed_async_connection().await.unwrap()
 }
 
@@ -97,7 +97,8 @@ async fn forged_message_about_a_lock_of_another_manager_does_not_release_it() {
 #[tokio::test]
 async fn messages_with_forged_tokens_do_not_block_a_process() {
     let nodes = Nodes::start(1).await;
-    let rules = ["service", "reset", "on", ">service", "~locks:*", "~{locks:*", "&redlock:locks:*", "+@all"];
+    let rules =
+        ["service", "reset", "resetchannels", "on", ">service", "~locks:*", "~{locks:*", "&redlock:locks:*", "+@all"];
     set_user(&nodes, &rules).await;
     let service = manager_at(url_of(&nodes, "service", "service")).await;
     let channel = channel(&service, &nodes).await;

@@ -64,6 +64,9 @@ async fn connection_loads_only_the_scripts_that_the_server_lacks() {
         inspector.calls("script|load").await
     };
     let all = ready().await;
+    if inspector.calls("script").await > 0 {
+        return eprintln!("left out: servers before Redis 7 do not count subcommands");
+    }
     assert!(all > 10);
     assert_eq!(ready().await, all, "the server has them");
     inspector.command::<()>(&["SCRIPT", "FLUSH"]).await;
@@ -74,7 +77,7 @@ async fn connection_loads_only_the_scripts_that_the_server_lacks() {
 /// A user who may not ask for stored scripts loads all of them.
 #[tokio::test]
 async fn user_without_script_exists_loads_all_scripts() {
-    let rules = "~* &* +@all -script|exists";
+    let rules = "~* &* +@all -script +script|load";
     let nodes = Nodes::start_with(1, |_, builder| builder.password("x").user("alice", "w0nder", rules)).await;
     let manager = builder(nodes.urls()).build().unwrap();
     use_every_kind(&manager).await;

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep};
 pub(super) const CONFIRMED: &str = "confirm_replicas=1";
 
 /// User for [`Spy`](super::spy::Spy): reads locks and publishes messages.
-pub(super) const SPY: [&str; 7] = ["spy", "on", ">spy", "~*", "&redlock:*", "+get", "+publish"];
+pub(super) const SPY: [&str; 8] = ["spy", "on", ">spy", "~*", "resetchannels", "&redlock:*", "+get", "+publish"];
 
 /// Settings with which a server writes each command to disk before it answers.
 pub(super) const DURABLE: [(&str, &str); 3] =
