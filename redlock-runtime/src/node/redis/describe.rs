@@ -6,7 +6,6 @@ use super::info::Info;
 use super::live_connection::LiveConnection;
 use super::needed::Permissions;
 use super::permissions;
-use super::settings;
 use crate::error::NodeError;
 use crate::lock::LockKey;
 use crate::node::report::{Capabilities, ClockOffset, NodeReport, Persistence, Purpose, Replication};
@@ -45,7 +44,7 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
     }
     if report.round_trip.is_some() {
         report.error = report.error.or(live.abstains_for().map(NodeError::RecentlyRestarted));
-        report.other_settings = timeout(patience, settings::compare(&live)).await.unwrap_or_default();
+        report.other_settings = timeout(patience, live.comparisons.next()).await.unwrap_or_default();
         report.pattern_subscribers = live.pattern_subscribers();
         report.capabilities.scripts = true;
         report.capabilities.stores_scripts = live.stores_scripts();

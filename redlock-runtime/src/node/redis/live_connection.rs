@@ -11,6 +11,7 @@ use super::needed::Needed;
 use super::outbox::Outbox;
 use super::question::{Form, Outgoing, Question, ReplyKind, Wire};
 use super::script::Scripts;
+use super::settings::Comparisons;
 use super::wording::{leave_queue, said_to, without_script};
 use crate::error::NodeError;
 use crate::lock::owner_token::ManagerId;
@@ -26,7 +27,6 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::Notify;
 
 /// One in this many replies measures the round trip to the server, in addition to all replies whose time matters anyway. Too small: many
 /// reads of the clock. Too large: a slower network is noticed late.
@@ -59,8 +59,8 @@ pub(super) struct LiveConnection {
     together: Together,
     /// Commands that the user may not run. A user who lacks one of them acquires no lock.
     pub(super) needed: Needed,
-    /// The settings of this process should be compared with those of others.
-    pub(super) comparison_due: Notify,
+    /// Comparisons of the settings of this process with those of others.
+    pub(super) comparisons: Comparisons,
     /// Number of commands sent.
     sent: AtomicU32,
     abstention: Abstention,
@@ -95,7 +95,7 @@ impl LiveConnection {
             is_left,
             together: Together::default(),
             needed: Needed::default(),
-            comparison_due: Notify::new(),
+            comparisons: Comparisons::default(),
             sent,
             abstention,
             server,
@@ -272,7 +272,7 @@ impl LiveConnection {
     /// Requests a comparison of the settings with those of other processes, if the last one was too long ago.
     fn compare_settings(&self, now: Instant) {
         if self.server.try_begin_comparison(now) {
-            self.comparison_due.notify_one();
+            self.comparisons.request();
         }
     }
 

@@ -1,8 +1,9 @@
 //! Comparison of the settings of all processes, and check that a durable server still is durable.
 //!
-//! Both happen together with the count of pattern subscribers (`pattern_subscribers`), on a live connection ([`compare`]). One trigger is a
-//! command that takes or renews a lock, if the last comparison was `COMPARED_EVERY` ago (`node::server_facts`). The other is a report on
-//! the server. An idle process sends nothing.
+//! Both happen together with the count of pattern subscribers (`pattern_subscribers`), on a live connection. One trigger is a command that
+//! takes or renews a lock, if the last comparison was `COMPARED_EVERY` ago (`node::server_facts`). The other is a report on the server. An
+//! idle process sends nothing. One task per connection makes all comparisons ([`watch`]): of two receipts that are written at once, or one
+//! whose answer nobody reads, the last would not be known.
 //!
 //! 1. **Settings.** The line of this process (`node::shared_settings`) goes into a sorted set beside the marker, and the lines of other
 //!    processes come back. A line lives for a minute, and the set as well.
@@ -21,6 +22,8 @@ use crate::node::shared_settings::OtherSettings;
 use redis::Value;
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::{Notify, watch as latest};
 
 const SCRIPT: &str = include_str!("lua/settings.lua");
 
@@ -38,16 +41,49 @@ const MOST_BYTES: &str = "120";
 /// Parts of the answers to a user who lacks a permission, and of a server that lacks a command.
 const LACKS: [&str; 3] = ["NOPERM", "can't run this", "unknown command"];
 
-/// Compares whenever a command on the connection requests it. Ends with the connection.
+/// Comparisons on one connection, which are numbered.
+#[derive(Debug, Default)]
+pub(super) struct Comparisons {
+    due: Notify,
+    begun: AtomicU64,
+    /// Number and outcome of the last one.
+    done: latest::Sender<(u64, Vec<OtherSettings>)>,
+}
+
+impl Comparisons {
+    /// Requests a comparison, and does not wait for it.
+    pub(super) fn request(&self) {
+        self.due.notify_one();
+    }
+
+    /// Returns the differing settings of other processes, from a comparison that begins after this call. Never returns if the connection has
+    /// ended.
+    pub(super) async fn next(&self) -> Vec<OtherSettings> {
+        let next = self.begun.load(Ordering::Relaxed) + 1;
+        let mut done = self.done.subscribe();
+        self.request();
+        let outcome = done.wait_for(|(number, _)| *number >= next).await.map(|outcome| outcome.1.clone());
+        match outcome {
+            Ok(others) => others,
+            // The sender lives as long as `self`.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Makes the requested comparisons. Ends with the connection.
 pub(super) async fn watch(live: &LiveConnection) -> Infallible {
+    let Comparisons { due, begun, done } = &live.comparisons;
     loop {
-        live.comparison_due.notified().await;
-        compare(live).await;
+        due.notified().await;
+        let number = begun.fetch_add(1, Ordering::Relaxed) + 1;
+        let others = compare(live).await;
+        done.send_replace((number, others));
     }
 }
 
 /// Leaves the settings of this process at the server, and returns the differing settings of other processes.
-pub(super) async fn compare(live: &LiveConnection) -> Vec<OtherSettings> {
+async fn compare(live: &LiveConnection) -> Vec<OtherSettings> {
     pattern_subscribers::count(live).await;
     check_durability(live).await;
     let server = live.server();
