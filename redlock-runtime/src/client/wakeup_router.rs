@@ -88,7 +88,7 @@ fn route(local: &Arc<LocalQueue>, index: usize, Wakeup { subject, notice }: Wake
     let mut is_recalled = !knows_first && recalls();
     let is_known = ours.as_ref().is_some_and(|ours| ours.notice(index, notice));
     is_recalled |= knows_first && is_known && recalls();
-    if let (Some(ours), Notice::Proven(_)) = (&ours, notice) {
+    if let (Some(ours), Notice::Granted | Notice::Claimed(_) | Notice::Proven(_)) = (&ours, notice) {
         local.plan_confirmation(ours);
     }
     let is_kept = !is_known && shared.kept_tokens.is_kept(&subject.token, shared.clock.now());
@@ -242,6 +242,32 @@ mod tests {
             route(&local, 0, Wakeup { subject: Subject::new(KEY.into(), ours), notice });
         }
         assert_eq!(*modes.lock().unwrap(), [Mode::Exclusive, Mode::Permit]);
+    }
+
+    /// A claim lives for a second, and the next renewal comes much later.
+    #[tokio::test(start_paused = true)]
+    async fn late_claim_is_confirmed_at_once_after_the_other_votes() {
+        let extended = Arc::new(Mutex::new(Vec::new()));
+        let clock = Clock::tokio();
+        let nodes = [0, 1, 2].map(|index| {
+            let seen = Arc::clone(&extended);
+            HookedNode::new(clock, move |command| match command.verb {
+                Verb::Extend { .. } | Verb::Renew { .. } => {
+                    seen.lock().unwrap().push(index);
+                    Fate::Answered
+                }
+                _ if index == 2 => Fate::CutOff,
+                _ => Fate::Answered,
+            })
+        });
+        let local = Arc::new(LocalQueue::new(Arc::new(HookedNode::shared_of(nodes, clock)), None));
+        let manager = LockManager::new(Arc::clone(&local));
+        let guard = manager.acquire(LockRequest::new(KEY).ttl(TTL)).await.unwrap();
+        let subject = Subject::new(KEY.into(), *local.acquisition(KEY).unwrap().token());
+        route(&local, 2, Wakeup { subject, notice: Notice::Granted });
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(*extended.lock().unwrap(), [0, 1, 2]);
+        assert!(guard.is_held());
     }
 
     #[tokio::test(start_paused = true)]

@@ -328,7 +328,7 @@ impl fmt::Display for LockError {
             Self::Configuration { message } => SingleLine(message).fmt(f),
             Self::NotInstalled => f.write_str(
                 "no lock manager is installed: call `LockManager::from_env()?.install()?` at the start of main, \
-                 or name one with `manager = ..`",
+                 or name one with `manager = ..` (a spawned task has no manager from the `scope` of its parent)",
             ),
             Self::Closed => f.write_str("the lock manager was shut down"),
         }

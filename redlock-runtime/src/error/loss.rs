@@ -1,7 +1,8 @@
 //! Cause of a lost lock.
 
-use crate::error::NodeFailure;
+use crate::error::{NodeError, NodeFailure};
 use crate::lock::OwnerToken;
+use crate::text::SingleLine;
 use std::fmt;
 
 /// Reason why a lock is not held any more, or could not be attached.
@@ -47,7 +48,11 @@ impl fmt::Display for LossCause {
             Self::Expired => f.write_str("its lease expired, and renewal was off"),
             Self::NotRenewed { causes } => {
                 f.write_str("its lease could not be renewed in time")?;
-                causes.iter().try_for_each(|cause| write!(f, "; {cause}"))
+                causes.iter().try_for_each(|cause| match cause.error() {
+                    // The limit of one attempt would look like the time for which the node was silent.
+                    NodeError::TimedOut(_) => write!(f, "; {}: no answer to the renewals", SingleLine(cause.node())),
+                    _ => write!(f, "; {cause}"),
+                })
             }
             Self::Taken => f.write_str("the nodes report that this process does not hold it any more"),
             Self::Revoked { by } => write!(f, "it was broken by {by}"),

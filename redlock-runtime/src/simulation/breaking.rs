@@ -196,6 +196,12 @@ impl World {
         }
     }
 
+    /// Returns the number of servers at which placeholders keep other calls from `key` for the broken lock of `token`.
+    pub(super) fn placeholders(&self, key: &LockKey, token: OwnerToken, now: Instant) -> usize {
+        let broken = self.broken.holders.get(&token).and_then(|keys| keys.get(key.name()));
+        broken.map_or(0, |broken| broken.places.values().filter(|until| now < **until).count())
+    }
+
     /// Records a step of a server's clock, by which the places there end earlier.
     pub(super) fn note_step(&mut self, server: usize, by: Duration) {
         for broken in self.broken.holders.values_mut().flat_map(HashMap::values_mut) {

@@ -115,8 +115,8 @@ pub(super) struct Holder {
     /// Tolerance within which the body stops after the end of the lease. `None` if nothing stops the body.
     pub(super) stops_within: Option<Duration>,
     pub(super) lapsed_at: Option<Instant>,
-    /// `true` if another call has held the lock since then.
-    pub(super) is_succeeded: bool,
+    /// Time at which another call got the lock after that.
+    pub(super) succeeded_at: Option<Instant>,
     /// Time until which this holder may not notice that it was robbed, if another call entered after the theft. At a
     /// server that has lost both, it may win back a vote of that call.
     pub(super) unaware_until: Option<Instant>,
@@ -208,7 +208,7 @@ impl Holder {
             proof,
             stops_within: None,
             lapsed_at: None,
-            is_succeeded: false,
+            succeeded_at: None,
             unaware_until: None,
             kept_since: None,
             since,

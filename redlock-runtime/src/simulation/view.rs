@@ -95,9 +95,9 @@ impl Network {
     /// Returns the time at which `token` lost `key` at enough servers for another call to acquire it. Returns `None` if
     /// it has won the key back.
     pub(super) fn robbed_at(&self, key: &LockKey, token: OwnerToken) -> Option<Instant> {
-        let world = self.world();
+        let (world, now) = (self.world(), self.now());
         let robbed_at = world.robbed.get(&token)?.at;
-        (!world.excludes(key, token, self.now())).then_some(robbed_at)
+        (!world.excludes_with(key, token, world.placeholders(key, token, now), now)).then_some(robbed_at)
     }
 
     /// Returns `true` if `token` was robbed after it last requested new leases, so that the answers could not show it.

@@ -85,6 +85,11 @@ impl Acquisition {
         self.state().candidate.confirms_later(now)
     }
 
+    /// Returns `true` if a claim that arrived while the lock was held waits for the watchdog.
+    pub(crate) fn has_due_late_claim(&self, now: Instant) -> bool {
+        self.state().candidate.has_due_late_claim(now)
+    }
+
     /// Records that another call of the process waits for the lock, which confirms it at once.
     pub(crate) fn set_followed(&self) {
         let (mut state, now) = (self.state(), self.now());

@@ -44,7 +44,7 @@ pub(super) async fn describe(label: &str, connections: &Connections, key: &LockK
     }
     if report.round_trip.is_some() {
         report.error = report.error.or(live.abstains_for().map(NodeError::RecentlyRestarted));
-        report.other_settings = timeout(patience, live.comparisons.next()).await.unwrap_or_default();
+        report.other_settings = timeout(patience * 2, live.comparisons.next()).await.unwrap_or_default();
         report.pattern_subscribers = live.pattern_subscribers();
         report.capabilities.scripts = true;
         report.capabilities.stores_scripts = live.stores_scripts();

@@ -25,7 +25,7 @@ use super::{Candidate, Phase};
 use crate::protocol::command::ProvenClaim;
 use crate::protocol::lease;
 use crate::protocol::rules::Rule;
-use crate::protocol::timing::{CONFIRM_AFTER, LOOKS_PER_TTL};
+use crate::protocol::timing::{CONFIRM_AFTER, LOOKS_PER_CLAIM, LOOKS_PER_TTL};
 use crate::time::clock::Instant;
 use std::time::Duration;
 
@@ -51,7 +51,8 @@ impl Candidate {
     /// Returns the time to confirm a claim that arrives while the lock is held: together with the others, or at once if
     /// they were confirmed before.
     fn confirm_late_claim_at(&self, now: Instant) -> Option<Instant> {
-        (self.phase == Phase::Holding).then(|| self.confirmations_due(now).unwrap_or(now))
+        // Not earlier than now: the voters are asked after the claim has arrived.
+        (self.phase == Phase::Holding).then(|| self.confirmations_due(now).map_or(now, |at| at.max(now)))
     }
 
     /// Returns the time at which a holder confirms its claims, if it has not done so yet.
@@ -124,8 +125,23 @@ impl Candidate {
     /// Returns the time within which the lock needs a check.
     pub(crate) fn check_within(&self, now: Instant) -> Duration {
         let lasts = self.depends_on_claims_until(now).map_or(self.terms.ttl, |end| end.since(now).min(self.terms.ttl));
-        let unconfirmed_for = self.confirmations_due(now).map_or(Duration::MAX, |at| at.since(now));
-        unconfirmed_for.min(lasts / LOOKS_PER_TTL)
+        self.confirms_within(now).min(lasts / LOOKS_PER_TTL)
+    }
+
+    /// Returns the time until a claim has to be confirmed. A late claim that waits for the answers of the voters is
+    /// looked at in between, so that it is extended before it ends.
+    fn confirms_within(&self, now: Instant) -> Duration {
+        let unconfirmed = self.voters.iter().filter(|voter| voter.is_unconfirmed_claim() && self.is_held(now));
+        let within = |voter: &Voter| {
+            let due = voter.recheck_at?.since(now);
+            Some(if self.waits_for_others(voter, now) { self.terms.claim() / LOOKS_PER_CLAIM } else { due })
+        };
+        unconfirmed.filter_map(within).min().unwrap_or(Duration::MAX)
+    }
+
+    /// Returns `true` if a claim that arrived while the lock was held waits for the watchdog, which asks the voters.
+    pub(crate) fn has_due_late_claim(&self, now: Instant) -> bool {
+        self.is_held(now) && self.voters.iter().any(|voter| voter.is_due(now) && self.is_late_claim(voter))
     }
 
     /// Sets if the key has to stay taken after the present call.

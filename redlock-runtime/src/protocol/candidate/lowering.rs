@@ -29,9 +29,9 @@ impl Candidate {
             return;
         }
         for index in 0..self.voters.len() {
-            let Some(voter) = self.voters.get_mut(index) else { continue };
-            let is_told = voter.vote.is_granted() && voter.is_open();
-            if !is_told {
+            let Some(voter) = self.voters.get(index) else { continue };
+            let is_told = voter.vote.is_granted() && voter.is_open() && !self.is_late_claim(voter);
+            if let Some(voter) = self.voters.get_mut(index).filter(|_| !is_told) {
                 voter.schedule_recheck(now);
             }
             let rest = self.voters.get(index).filter(|_| is_told).and_then(|voter| self.rest(voter, now));

@@ -59,10 +59,11 @@ impl Candidate {
         }
     }
 
-    /// Sends a command to every node that accepts further commands. `now` must be before the first send.
+    /// Sends a command to every node that accepts further commands, except to a late claim, which comes after the others.
+    /// `now` must be before the first send.
     pub(super) fn ask_all(&mut self, verb: Verb, fence: Option<Fence>, now: Instant, send: &mut impl FnMut(Outgoing)) {
         for index in 0..self.voters.len() {
-            if self.voters.get(index).is_some_and(Voter::is_open) {
+            if self.voters.get(index).is_some_and(|voter| voter.is_open() && !self.is_late_claim(voter)) {
                 self.ask(index, verb, fence, now, send);
             }
         }

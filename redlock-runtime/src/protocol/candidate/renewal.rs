@@ -169,10 +169,11 @@ impl Candidate {
     /// asked before, and the confirmation of a claim. The extension of a lease does not change the number.
     pub(super) fn fence_of_holder(&self, index: usize, verb: Verb) -> Option<Fence> {
         let is_lacking = || self.voters.get(index).is_some_and(|voter| !voter.vote.is_granted());
+        let is_claim = || self.voters.get(index).is_some_and(Voter::is_claim);
         let is_new = match verb {
             Verb::Acquire { .. } => true,
-            Verb::Adopt { .. } => is_lacking(),
-            Verb::Extend { .. } => self.voters.get(index).is_some_and(Voter::is_claim),
+            Verb::Adopt { .. } => is_lacking() || is_claim(),
+            Verb::Extend { .. } => is_claim(),
             _ => false,
         };
         let wants = is_new && self.terms.applies(Rule::WonVotesCarryTheNumber);

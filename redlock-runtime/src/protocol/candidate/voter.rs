@@ -192,10 +192,10 @@ impl Voter {
         self.schedule_recheck(now);
     }
 
-    /// Plans the confirmation of a claim, unless it was sent before.
-    pub(super) const fn confirm_at(&mut self, at: Instant) {
+    /// Plans the confirmation of a claim, unless it was sent or is planned before.
+    pub(super) fn confirm_at(&mut self, at: Instant) {
         if self.is_unconfirmed_claim() {
-            self.recheck_at = Some(at);
+            self.recheck_at = Some(self.recheck_at.map_or(at, |planned| planned.min(at)));
         }
     }
 

@@ -175,13 +175,15 @@ impl Observer {
             }
             if holder.is_valid(now) {
                 holder.lapsed_at = None;
-                if holder.is_succeeded && self.network.robbed_at(&key(holder.key), holder.token).is_none() {
+                if let Some(succeeded_at) = holder.succeeded_at
+                    && self.network.robbed_at(&key(holder.key), holder.token).is_none()
+                {
                     // A holder that was handed a node asks the other nodes, and notices the loss.
-                    let handed_at = self.network.handed_at(holder.token);
+                    let handed_at = self.network.handed_at(holder.token).filter(|at| succeeded_at <= *at);
                     if self.network.was_robbed_since_asked(holder.token) {
                         // The holder was robbed after its voters had confirmed the lock, and before it won a missing
                         // vote back. No answer could show the loss, and the next renewal finds a quorum.
-                        holder.is_succeeded = false;
+                        holder.succeeded_at = None;
                     } else if handed_at.is_none_or(|at| at.after(self.confirming()) < now) {
                         again = Some(format!("{holder} has it once more, after somebody else"));
                     }

@@ -204,7 +204,9 @@ impl Observer {
                 // A robbed holder has not noticed yet. Its next renewal shows the loss, if it renews and no node is
                 // frozen.
                 let (is_told, is_unaware) = (other.renews && self.profile.is_prompt, is_robbed(other.token));
-                other.is_succeeded |= is_successor && (!other.is_valid(now) || is_told && is_unaware);
+                if is_successor && (!other.is_valid(now) || is_told && is_unaware) {
+                    other.succeeded_at.get_or_insert(now);
+                }
                 if is_successor && is_unaware {
                     other.unaware_until = Some(now.after(other.ttl + slack(other.ttl)));
                 }
