@@ -246,7 +246,7 @@ mod tests {
 
     /// A claim lives for a second, and the next renewal comes much later.
     #[tokio::test(start_paused = true)]
-    async fn late_claim_is_confirmed_at_once_after_the_other_votes() {
+    async fn late_claim_is_confirmed_soon_after_the_other_votes() {
         let extended = Arc::new(Mutex::new(Vec::new()));
         let clock = Clock::tokio();
         let nodes = [0, 1, 2].map(|index| {

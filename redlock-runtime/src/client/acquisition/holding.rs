@@ -85,9 +85,9 @@ impl Acquisition {
         self.state().candidate.confirms_later(now)
     }
 
-    /// Returns `true` if a claim that arrived while the lock was held waits for the watchdog.
-    pub(crate) fn has_due_late_claim(&self, now: Instant) -> bool {
-        self.state().candidate.has_due_late_claim(now)
+    /// Returns the time within which a claim that arrived while the lock was held needs the watchdog, if there is one.
+    pub(crate) fn late_claim_within(&self, now: Instant) -> Option<Duration> {
+        self.state().candidate.late_claim_within(now)
     }
 
     /// Records that another call of the process waits for the lock, which confirms it at once.

@@ -153,8 +153,8 @@ impl LocalQueue {
         let now = self.shared.clock.now();
         if acquisition.confirms_later(now) {
             self.watch(acquisition, CONFIRM_AFTER, now);
-        } else if acquisition.has_due_late_claim(now) {
-            self.look_at(acquisition);
+        } else if let Some(within) = acquisition.late_claim_within(now) {
+            self.watch(acquisition, within, now);
         }
     }
 

@@ -49,10 +49,11 @@ impl Candidate {
     }
 
     /// Returns the time to confirm a claim that arrives while the lock is held: together with the others, or at once if
-    /// they were confirmed before.
+    /// they were confirmed before. A claim for which all voters are asked waits as long as at the start of a body, so
+    /// that short bodies do not pay for it. Never earlier than now: the voters are asked after the claim has arrived.
     fn confirm_late_claim_at(&self, now: Instant) -> Option<Instant> {
-        // Not earlier than now: the voters are asked after the claim has arrived.
-        (self.phase == Phase::Holding).then(|| self.confirmations_due(now).map_or(now, |at| at.max(now)))
+        let alone_at = || if self.needs_votes_first() { now.after(CONFIRM_AFTER) } else { now };
+        (self.phase == Phase::Holding).then(|| self.confirmations_due(now).map_or_else(alone_at, |at| at.max(now)))
     }
 
     /// Returns the time at which a holder confirms its claims, if it has not done so yet.
@@ -139,9 +140,11 @@ impl Candidate {
         unconfirmed.filter_map(within).min().unwrap_or(Duration::MAX)
     }
 
-    /// Returns `true` if a claim that arrived while the lock was held waits for the watchdog, which asks the voters.
-    pub(crate) fn has_due_late_claim(&self, now: Instant) -> bool {
-        self.is_held(now) && self.voters.iter().any(|voter| voter.is_due(now) && self.is_late_claim(voter))
+    /// Returns the time within which the watchdog has to ask the voters because of a claim that arrived while the lock
+    /// was held.
+    pub(crate) fn late_claim_within(&self, now: Instant) -> Option<Duration> {
+        let has_one = self.voters.iter().any(|voter| self.is_late_claim(voter));
+        has_one.then(|| self.confirms_within(now))
     }
 
     /// Sets if the key has to stay taken after the present call.

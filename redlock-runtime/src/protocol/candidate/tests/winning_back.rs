@@ -4,6 +4,7 @@ use super::*;
 use crate::lock::OwnerToken;
 use crate::protocol::candidate::fencing_number::{Fence, FencingDecision};
 use crate::protocol::hold_options::HoldOptions;
+use crate::protocol::timing::CONFIRM_AFTER;
 
 const UNRENEWED: HoldOptions = HoldOptions { renew: false, max_hold: None, min_hold: None, window_rest: None };
 
@@ -132,6 +133,7 @@ fn late_claim_counts_only_after_the_voters_have_confirmed_the_lock() {
         let mut scene = begun(Ok(Reply::Taken));
         Arc::make_mut(&mut scene.candidate.terms).rules = Rules { without };
         scene.prove(2);
+        scene.advance(CONFIRM_AFTER);
         let expected: &[_] = if is_known { &[(0, EXTEND), (1, EXTEND)] } else { &[(2, EXTEND)] };
         assert_eq!(scene.renew(), expected, "without {without:?}");
         if is_known {
@@ -150,6 +152,8 @@ fn late_claim_counts_only_after_the_voters_have_confirmed_the_lock() {
 fn late_claim_is_extended_before_it_ends_if_a_voter_is_silent() {
     let mut scene = begun(Ok(Reply::Taken));
     scene.prove(2);
+    assert_eq!(scene.renew(), [], "not for a short body");
+    scene.advance(CONFIRM_AFTER);
     assert_eq!(scene.renew(), [(0, EXTEND), (1, EXTEND)]);
     scene.answer(0, Ok(EXTENDED));
     assert_eq!(scene.renew(), []);
