@@ -126,25 +126,25 @@ impl Candidate {
     /// Returns the time within which the lock needs a check.
     pub(crate) fn check_within(&self, now: Instant) -> Duration {
         let lasts = self.depends_on_claims_until(now).map_or(self.terms.ttl, |end| end.since(now).min(self.terms.ttl));
-        self.confirms_within(now).min(lasts / LOOKS_PER_TTL)
+        self.confirms_within(now).unwrap_or(Duration::MAX).min(lasts / LOOKS_PER_TTL)
     }
 
-    /// Returns the time until a claim has to be confirmed. A late claim that waits for the answers of the voters is
+    /// Returns the time until a claim has to be confirmed, if the lock is held and one has. A late claim that waits for the answers of the voters is
     /// looked at in between, so that it is extended before it ends.
-    fn confirms_within(&self, now: Instant) -> Duration {
+    fn confirms_within(&self, now: Instant) -> Option<Duration> {
         let unconfirmed = self.voters.iter().filter(|voter| voter.is_unconfirmed_claim() && self.is_held(now));
         let within = |voter: &Voter| {
             let due = voter.recheck_at?.since(now);
             Some(if self.waits_for_others(voter, now) { self.terms.claim() / LOOKS_PER_CLAIM } else { due })
         };
-        unconfirmed.filter_map(within).min().unwrap_or(Duration::MAX)
+        unconfirmed.filter_map(within).min()
     }
 
     /// Returns the time within which the watchdog has to ask the voters because of a claim that arrived while the lock
     /// was held.
     pub(crate) fn late_claim_within(&self, now: Instant) -> Option<Duration> {
         let has_one = self.voters.iter().any(|voter| self.is_late_claim(voter));
-        has_one.then(|| self.confirms_within(now))
+        self.confirms_within(now).filter(|_| has_one)
     }
 
     /// Sets if the key has to stay taken after the present call.
