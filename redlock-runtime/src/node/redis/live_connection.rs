@@ -3,6 +3,7 @@
 use super::answer::{Untold, answer, parse_time_reply, refused, server_time};
 use super::channels::Channels;
 use super::cluster::redirection::{Next, Redirect, is_refusal_to_serve, is_still_wanted, is_torn, next, redirection};
+use super::comparisons::Comparisons;
 use super::confirmation::confirmed;
 use super::endpoint::Located;
 use super::extensions::{self, Together};
@@ -11,7 +12,6 @@ use super::needed::Needed;
 use super::outbox::Outbox;
 use super::question::{Form, Outgoing, Question, ReplyKind, Wire};
 use super::script::Scripts;
-use super::settings::Comparisons;
 use super::wording::{leave_queue, said_to, without_script};
 use crate::error::NodeError;
 use crate::lock::owner_token::ManagerId;

@@ -26,6 +26,7 @@ mod bounded;
 mod channels;
 mod close_reason;
 pub(crate) mod cluster;
+mod comparisons;
 mod confirmation;
 mod connect;
 mod connections;

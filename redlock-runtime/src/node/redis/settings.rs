@@ -22,8 +22,6 @@ use crate::node::shared_settings::OtherSettings;
 use redis::Value;
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::{Notify, watch as latest};
 
 const SCRIPT: &str = include_str!("lua/settings.lua");
 
@@ -41,44 +39,12 @@ const MOST_BYTES: &str = "120";
 /// Parts of the answers to a user who lacks a permission, and of a server that lacks a command.
 const LACKS: [&str; 3] = ["NOPERM", "can't run this", "unknown command"];
 
-/// Comparisons on one connection, which are numbered.
-#[derive(Debug, Default)]
-pub(super) struct Comparisons {
-    due: Notify,
-    begun: AtomicU64,
-    /// Number and outcome of the last one.
-    done: latest::Sender<(u64, Vec<OtherSettings>)>,
-}
-
-impl Comparisons {
-    /// Requests a comparison, and does not wait for it.
-    pub(super) fn request(&self) {
-        self.due.notify_one();
-    }
-
-    /// Returns the differing settings of other processes, from a comparison that begins after this call. Never returns if the connection has
-    /// ended.
-    pub(super) async fn next(&self) -> Vec<OtherSettings> {
-        let next = self.begun.load(Ordering::Relaxed) + 1;
-        let mut done = self.done.subscribe();
-        self.request();
-        let outcome = done.wait_for(|(number, _)| *number >= next).await.map(|outcome| outcome.1.clone());
-        match outcome {
-            Ok(others) => others,
-            // The sender lives as long as `self`.
-            Err(_) => std::future::pending().await,
-        }
-    }
-}
-
 /// Makes the requested comparisons. Ends with the connection.
 pub(super) async fn watch(live: &LiveConnection) -> Infallible {
-    let Comparisons { due, begun, done } = &live.comparisons;
     loop {
-        due.notified().await;
-        let number = begun.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = live.comparisons.requested().await;
         let others = compare(live).await;
-        done.send_replace((number, others));
+        live.comparisons.finished(number, others);
     }
 }
 
