@@ -25,7 +25,7 @@ pub(crate) const PASSABLE_PER_TTL: u32 = 4;
 
 // --- Waiting ------------------------------------------------------------------------------------------------------
 
-/// Longest lease of a admission lock. Smaller: a call that waits for a permit renews the admission lock more often. Larger: a
+/// Longest lease of an admission lock. Smaller: a call that waits for a permit renews the admission lock more often. Larger: a
 /// process that dies in the admission lock blocks the others for longer.
 pub(crate) const TURN: Duration = Duration::from_secs(5);
 

@@ -29,7 +29,7 @@
 //! [`fencing`] contains the ballots that nodes accept, with one or two minimal locks. The later of two holders of a name has the larger
 //! number.
 //!
-//! [`permits`] contains tokens that count each other in a admission lock, which is a minimal lock. The holders never exceed the number of
+//! [`permits`] contains tokens that count each other in an admission lock, which is a minimal lock. The holders never exceed the number of
 //! permits.
 //!
 //! # What ties it to the code

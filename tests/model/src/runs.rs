@@ -301,7 +301,7 @@ pub fn permits() -> Vec<(&'static str, Permits)> {
         ("two tokens of a process and one more", Permits { tokens: 3, processes: [0, 0, 1, 2], ..pair }),
         ("two tokens, of which some are dropped", Permits { drops: true, expiries: 1, cuts: 1, ..pair }),
         ("two of a process, dropped and passed on", Permits { drops: true, ..in_one_process(pair) }),
-        ("two tokens, a admission lock that is yielded", Permits { yields: 1, cuts: 1, ..pair }),
+        ("two tokens, an admission lock that is yielded", Permits { yields: 1, cuts: 1, ..pair }),
         ("three tokens, one permit, an expiry", Permits { tokens: 3, expiries: 1, ..pair }),
         ("two tokens, a node that forgets", Permits { quorum: 3, wipes: 1, cuts: 1, ..pair }),
     ]
@@ -317,7 +317,7 @@ pub fn permits_without_a_rule() -> Vec<(&'static str, Permits)> {
     vec![
         ("no admission lock", varied(PermitsVariant::NoAdmissionLock, three)),
         (
-            "a admission lock that has expired",
+            "an admission lock that has expired",
             without(Rule::ListsEndWithTheAdmissionLock, Permits { expiries: 3, cuts: 1, ..pair }),
         ),
         ("each node for itself", without(Rule::ListsAreUnited, three)),

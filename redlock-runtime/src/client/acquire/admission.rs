@@ -353,7 +353,7 @@ impl PermitAttempt<'_> {
 }
 
 /// Leaves the pending request to the next call, if that owns the admission lock under the same token. Otherwise, the
-/// admission lock is released first, so that a late permit request finds a admission lock with another owner.
+/// admission lock is released first, so that a late permit request finds an admission lock with another owner.
 impl Drop for PermitAttempt<'_> {
     fn drop(&mut self) {
         let Some(mut pending_permit) = self.pending_permit.take() else { return };

@@ -39,7 +39,7 @@ impl Call<'_> {
         if let Some(frame) = self.compatible_calling_frame() {
             return self.try_beside_caller(turn, &frame).await;
         }
-        // Try at the nodes. A call for a admission lock sends its permit request right behind.
+        // Try at the nodes. A call for an admission lock sends its permit request right behind.
         let comes_late = self.comes_late();
         let verdict;
         if self.wants_several() {

@@ -131,7 +131,7 @@ impl Acquisition {
     }
 
     /// Returns the name of the token's local queue: the name of its key, or a separate name. It has a separate queue if
-    /// the lock is shared, has several names, or is a admission lock to which a permit returns.
+    /// the lock is shared, has several names, or is an admission lock to which a permit returns.
     pub(crate) fn line(&self) -> Cow<'_, str> {
         let is_of_key = self.subject.is_plain() && !self.stands_beside;
         if is_of_key { self.key().name().into() } else { line_of(self.token()).into() }

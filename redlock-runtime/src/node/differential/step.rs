@@ -109,7 +109,7 @@ impl Step {
         }
         let (key, token) = *latest;
         let (key, verb) = match verb {
-            // Only the first key has a admission lock that tokens can hold.
+            // Only the first key has an admission lock that tokens can hold.
             Verb::Enter { .. } if !shared => (key, Verb::Revoke),
             Verb::Enter { .. } => (0, verb),
             verb => (key, verb),

@@ -30,7 +30,7 @@ pub(crate) struct HoldPeriod {
     is_lowered: bool,
     /// Set if the leases are renewed.
     renews: bool,
-    /// Set if other calls rely on whole leases, because the token owns a admission lock.
+    /// Set if other calls rely on whole leases, because the token owns an admission lock.
     is_admission: bool,
     /// Time at which the call must be done, however often the lease is renewed.
     must_end: Option<Instant>,

@@ -264,7 +264,7 @@ impl Candidate {
         }
     }
 
-    /// Records that the token owns a admission lock, under which permits are requested from now on. The replies rely on the
+    /// Records that the token owns an admission lock, under which permits are requested from now on. The replies rely on the
     /// whole lease of the admission lock, so no command of the token may end that lease earlier.
     pub(crate) const fn mark_as_admission(&mut self) {
         self.hold_period.mark_as_admission();

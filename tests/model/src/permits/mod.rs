@@ -76,7 +76,7 @@ pub struct Permits {
     pub expiries: u8,
     /// Largest number of cut connections and lost scripts.
     pub cuts: u8,
-    /// Largest number of yields of a admission lock at a node.
+    /// Largest number of yields of an admission lock at a node.
     pub yields: u8,
     /// Largest number of times that a node loses its data.
     pub wipes: u8,
