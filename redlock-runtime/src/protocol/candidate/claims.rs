@@ -129,8 +129,8 @@ impl Candidate {
         self.confirms_within(now).unwrap_or(Duration::MAX).min(lasts / LOOKS_PER_TTL)
     }
 
-    /// Returns the time until a claim has to be confirmed, if the lock is held and one has. A late claim that waits for the answers of the voters is
-    /// looked at in between, so that it is extended before it ends.
+    /// Returns the time until a claim of a held lock has to be confirmed, if one has. A late claim that waits for the
+    /// answers of the voters is looked at in between, so that it is extended before it ends.
     fn confirms_within(&self, now: Instant) -> Option<Duration> {
         let unconfirmed = self.voters.iter().filter(|voter| voter.is_unconfirmed_claim() && self.is_held(now));
         let within = |voter: &Voter| {
