@@ -308,7 +308,7 @@ impl World {
 
     /// Replaces the data of the server, which reports this on its connections. Its earlier answers stay valid.
     fn replace(&mut self, server: usize, now: Instant) {
-        self.servers[server].wipe();
+        self.servers[server].wipe(now);
         self.servers[server].replace();
         self.note_wipe(server);
         for wire in 0..self.wires.len() {
@@ -357,7 +357,7 @@ impl World {
         restarted.restart(until);
         restarted.frozen_until = now;
         if wipes {
-            restarted.wipe();
+            restarted.wipe(now);
             self.note_wipe(server);
         }
     }

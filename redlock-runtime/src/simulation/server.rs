@@ -13,6 +13,10 @@ use crate::time::token_clock::TokenTime;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+/// Longest time for which managers ignore the grants of a server that has lost its data: the longest `ttl` of all profiles,
+/// with the drift of the clocks.
+const LONGEST_ABSTENTION: Duration = Duration::from_secs(25);
+
 /// Simulated server.
 pub(super) struct Server {
     state: NodeState,
@@ -52,6 +56,8 @@ pub(super) struct Server {
     ghosts: HashSet<OwnerToken>,
     /// Tokens whose last command keeps them for a while.
     kept: HashSet<OwnerToken>,
+    /// Time at which it last lost its data.
+    wiped_at: Option<Instant>,
 }
 
 /// Marker in the data of a server.
@@ -113,6 +119,7 @@ impl Server {
             ghosts: HashSet::new(),
             kept: HashSet::new(),
             queued_since: HashMap::new(),
+            wiped_at: None,
         }
     }
 
@@ -264,13 +271,19 @@ impl Server {
     }
 
     /// Loses all data.
-    pub(super) fn wipe(&mut self) {
+    pub(super) fn wipe(&mut self, now: Instant) {
+        self.wiped_at = Some(now);
         self.state = NodeState::with_limits(self.limits, self.rules);
         self.marker = self
             .marker
             .take()
             .filter(|_| self.kind_of_markers == Markers::AreRestored)
             .map(|marker| StoredMarker::new(marker.id, marker.born));
+    }
+
+    /// Returns `true` if managers that knew the server ignore its grants, because it has lost its data.
+    pub(super) fn is_forgetful(&self, now: Instant) -> bool {
+        self.wiped_at.is_some_and(|at| now < at.after(LONGEST_ABSTENTION))
     }
 
     /// Returns `true` if the server can answer now.

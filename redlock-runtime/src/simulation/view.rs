@@ -97,7 +97,10 @@ impl Network {
     pub(super) fn robbed_at(&self, key: &LockKey, token: OwnerToken) -> Option<Instant> {
         let (world, now) = (self.world(), self.now());
         let robbed_at = world.robbed.get(&token)?.at;
-        (!world.excludes_with(key, token, world.placeholders(key, token, now), now)).then_some(robbed_at)
+        // A holder does not count a server that abstains, and another one may count the lease that it had there before.
+        let counts = |server: &&Server| server.has(key.name(), token, now) && !server.is_forgetful(now);
+        let places = world.servers.iter().filter(counts).count() + world.placeholders(key, token, now);
+        (places < world.enough_to_exclude()).then_some(robbed_at)
     }
 
     /// Returns `true` if `token` was robbed after it last requested new leases, so that the answers could not show it.
