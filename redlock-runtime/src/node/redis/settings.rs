@@ -2,8 +2,8 @@
 //!
 //! Both happen together with the count of pattern subscribers (`pattern_subscribers`), on a live connection. One trigger is a command that
 //! takes or renews a lock, if the last comparison was `COMPARED_EVERY` ago (`node::server_facts`). The other is a report on the server. An
-//! idle process sends nothing. One task per connection makes all comparisons ([`watch`]): of two receipts that are written at once, or one
-//! whose answer nobody reads, the last would not be known.
+//! idle process sends nothing. One task per connection makes all comparisons ([`watch`]). Two at once, or one that is dropped before its
+//! answer arrives, would leave a receipt that the process does not know.
 //!
 //! 1. **Settings.** The line of this process (`node::shared_settings`) goes into a sorted set beside the marker, and the lines of other
 //!    processes come back. A line lives for a minute, and the set as well.
