@@ -148,7 +148,8 @@ impl LocalQueue {
         self.schedule_check_within(planned.by.since(now), now);
     }
 
-    /// Plans the confirmation of the claims of `acquisition`, if a body can begin before.
+    /// Plans the confirmation of the claims of `acquisition`, if a body can begin before, or if one of them has arrived
+    /// while the lock was held.
     pub(crate) fn plan_confirmation(self: &Arc<Self>, acquisition: &Acquisition) {
         let now = self.shared.clock.now();
         if acquisition.confirms_later(now) {
