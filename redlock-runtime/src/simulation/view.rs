@@ -26,15 +26,18 @@ impl Network {
         self.world().clients[client].is_crashed
     }
 
-    /// Returns `true` if enough servers could serve `clients`, which wait for `key`, so that one of them should acquire
-    /// it.
+    /// Returns `true` if enough servers could serve `clients`, which wait for all `keys`, so that one of them should
+    /// acquire them.
     ///
-    /// `kept` are the tokens that are in use. If `share` is set, the readers of the key exclude none of the clients.
-    pub(super) fn can_serve(&self, key: &LockKey, clients: &[usize], kept: &[OwnerToken], share: bool) -> bool {
+    /// A server grants either all keys of a call or none, so only a server at which all of them are free counts. `kept`
+    /// are the tokens that are in use. If the `bool` of a key is set, its readers exclude none of the clients.
+    pub(super) fn can_serve(&self, keys: &[(LockKey, bool)], clients: &[usize], kept: &[OwnerToken]) -> bool {
         let (world, now) = (self.world(), self.now());
-        let serving =
-            (0..world.servers.len()).filter(|server| world.serves(*server, key, clients, (kept, share), now)).count();
-        serving >= world.quorum.needed
+        let serves = |server: &usize| {
+            let is_free = |(key, share): &(LockKey, bool)| world.is_free_soon(*server, key, (kept, *share), now);
+            world.can_be_asked_by(*server, clients, now) && keys.iter().all(is_free)
+        };
+        (0..world.servers.len()).filter(serves).count() >= world.quorum.needed
     }
 
     /// Returns the tokens that have shares of `key` at any of the servers, and whose processes are well.
@@ -228,18 +231,10 @@ impl World {
         self.clients.iter().position(|client| client.manager == token.manager())
     }
 
-    /// Returns `true` if the server could serve the clients soon.
-    fn serves(
-        &self,
-        server: usize,
-        key: &LockKey,
-        clients: &[usize],
-        (kept, share): (&[OwnerToken], bool),
-        now: Instant,
-    ) -> bool {
+    /// Returns `true` if nothing at the server will keep `key` from another call for long.
+    fn is_free_soon(&self, server: usize, key: &LockKey, (kept, share): (&[OwnerToken], bool), now: Instant) -> bool {
         let is_free_to_go = |owner: OwnerToken| self.is_free_to_go(server, owner, kept, now);
-        self.can_be_asked_by(server, clients, now)
-            && self.servers[server].owner(key.name(), now).is_none_or(is_free_to_go)
+        self.servers[server].owner(key.name(), now).is_none_or(is_free_to_go)
             && (share || self.servers[server].readers(key.name(), now).into_iter().all(is_free_to_go))
     }
 

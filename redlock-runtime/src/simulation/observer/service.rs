@@ -136,16 +136,19 @@ impl Observer {
             waited >= WAITED && !records.entered_tokens.contains(&token)
         };
         let has_room = room.is_none_or(|room| self.network.has_room(&key(index), &kept, left, room));
-        has_room && self.network.can_serve(&key(index), &clients, &kept, share)
+        has_room && self.network.can_serve(&[(key(index), share)], &clients, &kept)
     }
 
-    /// Returns `true` if the other key that a waiter wants is held, or could not be acquired.
+    /// Returns `true` if the other key that a waiter wants is held, or if too few servers could grant both keys.
+    ///
+    /// A holder of both keys that crashed may have lost one of them at some servers, and the other key at others.
     fn is_kept_elsewhere(&self, records: &Records, waiter: &Waiter, now: Instant) -> bool {
         let Some(also) = waiter.also else { return false };
-        holders(records, also).any(|holder| holder.is_valid(now)) || {
-            let (kept, share) = (self.kept(records, also, now), self.would_share(records, also));
-            !self.network.can_serve(&key(also), &[waiter.client], &kept, share)
-        }
+        let keys = [waiter.key, also];
+        let kept: Vec<_> = keys.iter().flat_map(|index| self.kept(records, *index, now)).collect();
+        let keys = keys.map(|index| (key(index), self.would_share(records, index)));
+        holders(records, also).any(|holder| holder.is_valid(now))
+            || !self.network.can_serve(&keys, &[waiter.client], &kept)
     }
 
     /// Returns the waiters for a key that could acquire it.
