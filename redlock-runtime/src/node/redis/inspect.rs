@@ -9,7 +9,7 @@ use super::channels::Channels;
 use super::connections::Connections;
 use super::endpoint::Endpoint;
 use super::live_connection::LiveConnection;
-use super::script::{MEMBER, SHARE};
+use super::script::{LETTERS, MEMBER, SHARE};
 use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
 use crate::lock::class::Class;
@@ -142,9 +142,10 @@ fn holder(value: &Value, holders: &[(Class, &Value)], pttl: i64) -> Holder {
             _ => Holder::Data,
         };
     };
-    match token(value) {
+    match stored(text) {
         _ if pttl == -1 => Holder::Data,
-        Some(token) => Holder::Owner(Owner::of(token, Mode::Exclusive)),
+        Some((token, Class::Exclusive)) => Holder::Owner(Owner::of(token, Mode::Exclusive)),
+        Some((token, class)) => Holder::Shared { owners: vec![Owner::in_class(token, class)] },
         // The script returns at most this length, but the server may not.
         None => Holder::Foreign { value: String::from_utf8_lossy(text.get(..LONGEST_VALUE).unwrap_or(text)).into() },
     }
@@ -161,11 +162,18 @@ fn sharing(holders: &[(Class, &Value)]) -> Holder {
     }
 }
 
-/// Returns the token in a value, with or without the mark for waiters.
+/// Returns the token in a value, with or without the mark for waiters or the letter of its class.
 pub(super) fn token(value: &Value) -> Option<OwnerToken> {
     let Value::BulkString(text) = value else { return None };
+    stored(text).map(|(token, _)| token)
+}
+
+/// Returns the token in the text of a key, and the class in which it holds the key.
+fn stored(text: &[u8]) -> Option<(OwnerToken, Class)> {
     let text = str::from_utf8(text).ok()?;
-    OwnerToken::parse(text.strip_suffix('+').unwrap_or(text))
+    let lettered = LETTERS.iter().find_map(|(letter, class)| Some((text.strip_suffix(*letter)?, *class)));
+    let (token, class) = lettered.unwrap_or((text.strip_suffix('+').unwrap_or(text), Class::Exclusive));
+    Some((OwnerToken::parse(token)?, class))
 }
 
 /// Returns the first token with the number in a register.
@@ -226,6 +234,9 @@ mod tests {
             (Value::Nil, -2, Holder::Nobody),
             (text(owner.as_str()), 1000, ours()),
             (text(&format!("{owner}+")), 1000, ours()),
+            (text(&format!("{owner}s")), 1000, shared()),
+            (text(&format!("{owner}s")), -1, Holder::Data),
+            (text(&format!("{owner}x")), 1000, foreign(&format!("{owner}x"))),
             (text("worker-3"), 1000, foreign("worker-3")),
             (text(""), 0, foreign("")),
             (Value::BulkString(vec![0xff, b'a']), 1000, foreign("\u{fffd}a")),

@@ -91,7 +91,10 @@ pub use self::credentials::Credentials;
 pub(crate) use self::dial::made_up;
 pub use self::node_config::NodeConfig;
 #[cfg(any(test, fuzzing))]
-pub(crate) use self::{script::SHARE, side_key::queue_name};
+pub(crate) use self::{
+    script::{LETTERS, SHARE},
+    side_key::queue_name,
+};
 
 use self::answer::occupant;
 use self::cluster::redirection::Redirect;

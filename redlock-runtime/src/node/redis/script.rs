@@ -37,6 +37,7 @@ impl fmt::Debug for Script {
 
 /// Replaces the names of constants in the parts of a script by their values in Rust, so that both sides use the same values.
 fn with_constants(parts: &str) -> String {
+    let classes = LETTERS.map(|(letter, class)| format!("{letter}={}", digit(class))).join(",");
     let constants = [
         ("TOKEN_LEN", OwnerToken::LEN.to_string()),
         ("ATTEMPT_LEN", OwnerToken::ATTEMPT_LEN.to_string()),
@@ -45,6 +46,10 @@ fn with_constants(parts: &str) -> String {
         ("VERSION_AT", (OwnerToken::VERSION + 1).to_string()),
         ("CLAIMS_VERSION", CLAIMS_VERSION.to_string()),
         ("MARK", MARK.to_owned()),
+        ("READER", format!("'{}'", LETTERS[0].0)),
+        ("LETTER_OF", format!("({{{}}})", LETTERS.map(|(letter, _)| format!("'{letter}'")).join(","))),
+        ("LETTERS", format!("({{{classes}}})")),
+        ("ENDINGS", format!("({{['']=0,[{MARK}]=0,{classes}}})")),
         ("CHANNEL", format!("'{}'", channel(""))),
         ("HAS_PATTERNS", NO_PATTERNS.to_owned()),
         ("QUEUE_EXPIRY", millis(QUEUE_EXPIRY).to_string()),
@@ -68,6 +73,10 @@ fn with_constants(parts: &str) -> String {
 
 /// Mark after the token of a holder while others may wait for its lock, as a Lua literal; see `lua/lock.lua`.
 const MARK: &str = "'+'";
+
+/// Letters after the token of a single holder, by its class. An exclusive holder has none.
+pub(crate) const LETTERS: [(char, Class); 3] =
+    [('s', Class::Shared), ('i', Class::IntentExclusive), ('r', Class::IntentShared)];
 
 /// The only member of a fencing register. Its score is the ballot.
 pub(super) const MEMBER: &str = "n";
@@ -342,7 +351,7 @@ scripts! {
     ),
     set_try: (Kind::Several, Verb::SetNx { .. }, _) => of_several!(first "set_alone", "share_try"; from 1 at 2),
     set_acquire: (Kind::Several, Verb::Acquire { .. }, _) => of_several!(first "set_alone", "acquire"; from 1 at 3),
-    set_extend: (Kind::Several, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => of_several!("share_extend"; from 0 at 2),
+    set_extend: (Kind::Several, Verb::Extend { .. } | Verb::Renew { .. } | Verb::Keep { .. } | Verb::Adopt { .. }, _) => of_several!(first "set_extend_alone", "share_extend"; from 0 at 2),
     set_yield: (Kind::Several, Verb::Yield { .. }, _) => of_several!("yield"),
     set_release: (Kind::Several, Verb::Release { .. }, _) => of_several!(first "set_release_alone", "set_release_timeless"; "release"),
     permit_enter: (_, Verb::Enter { .. }, _) => concat!(
@@ -509,6 +518,10 @@ mod tests {
             ("to .. MARK", "to .. '+'"),
             ("CHANNEL .. id", "'redlock::' .. id"),
             ("{QUEUE_EXPIRY, MEMBER}", "{30000, 'n'}"),
+            ("token .. READER", "token .. 's'"),
+            ("LETTER_OF[as]", "({'s','i','r'})[as]"),
+            ("LETTERS['r']", "({s=1,i=2,r=3})['r']"),
+            ("ENDINGS['']", "({['']=0,['+']=0,s=1,i=2,r=3})['']"),
         ];
         for (part, expected) in table {
             assert_eq!(with_constants(part), expected);

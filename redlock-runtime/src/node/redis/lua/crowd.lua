@@ -9,4 +9,6 @@ if type(value) == 'table' then
   if score and score >= SHARE and score < (RESERVING + 1) * SHARE then
     value, is_among = false, true
   end
+elseif value and LETTERS[string.sub(value, TOKEN_LEN + 1)] then
+  is_among = true
 end

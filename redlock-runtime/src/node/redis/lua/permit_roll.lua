@@ -1,5 +1,8 @@
 -- The part of permit_enter.lua that builds the reply for a token that has its permit.
 local function entered()
+  if redis.pcall('GET', lock) == token .. READER then
+    return {1, -1, {}}
+  end
   local clock = redis.call('TIME')
   local now = SHARE + clock[1] * 1000 + math.floor(clock[2] / 1000)
   -- Members of other classes hold something below the key, or have only reserved it.

@@ -2,6 +2,9 @@
 -- rules are numbered. Each script begins with a head for the frequent cases, as creating the functions of this part takes longer than such a
 -- case.
 --
+-- A key with a single holder is a string: the token, followed by the mark or by a letter for the class, see LETTERS. The first other command
+-- that concerns such a holder of class 1 to 3 makes it a set of one member.
+--
 -- A shared key is a sorted set. The score of a token is its class times SHARE plus the end of its lease, in ms by the clock of the server.
 -- An expired member is ignored, and the next command removes it. The key expires with its last member. The classes are:
 -- - 0: exclusive;
@@ -37,8 +40,6 @@ local function owner_of(text)
   end
   return text, false
 end
-local owner, is_marked = owner_of(value)
-
 -- Refuses a user without one of these commands before anything is written. The error is returned and not raised, so that the client knows
 -- that nothing was written. Another program may use the key of the queue.
 local function refusal(...)
@@ -52,6 +53,35 @@ if refused then
 end
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local time = '@' .. table.concat(clock, '.')
+
+-- Returns the score of a member that ends, or last asked, at a time.
+local function score(as, at)
+  return string.format('%.0f', as * SHARE + at)
+end
+
+-- Makes the string of a single holder of class 1 to 3 a set. Returns false if it has, else the text.
+local function opened(text)
+  local as = type(text) == 'string' and LETTERS[string.sub(text, TOKEN_LEN + 1)]
+  local who = as and string.sub(text, 1, TOKEN_LEN)
+  local left = is_token(who) and redis.call('PTTL', lock) or -1
+  if left < 0 then
+    -- Data, which never expires.
+    return text
+  end
+  left = math.max(left, 1)
+  -- This is the first write: a full server does not let a script begin with a ZADD.
+  redis.call('PEXPIRE', lock, left)
+  -- A user without ZADD must not delete the string: any error but WRONGTYPE ends the script.
+  if not string.find(redis.pcall('ZADD', lock, 'XX', 0, '').err, 'WRONGTYPE', 1, true) then
+    redis.call('ZADD', lock, 'XX', 0, '')
+  end
+  redis.call('DEL', lock)
+  redis.call('ZADD', lock, score(as, now + left), who)
+  redis.call('PEXPIRE', lock, left)
+  return false
+end
+value = opened(value)
+local owner, is_marked = owner_of(value)
 
 -- The keys of the request. The variables above describe the current key, which `go_to` selects. Each entry records if the key is known to
 -- be free, and which scores may occur in its queue: searches for other scores are skipped.
@@ -94,11 +124,6 @@ end
 -- Returns true if a holder in the class `held` need not take the class `wanted` as well.
 local function covers(held, wanted)
   return held == 0 or held == wanted or wanted == 3 and held ~= 3
-end
-
--- Returns the score of a member that ends, or last asked, at a time.
-local function score(as, at)
-  return string.format('%.0f', as * SHARE + at)
 end
 
 -- Removes the members of a class that have expired. Every user may run these commands, so that no script fails halfway.

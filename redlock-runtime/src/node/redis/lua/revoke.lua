@@ -38,8 +38,10 @@ if type(value) == 'table' then
   local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
   return {rest, notify(from, said)}
 end
-local is_theirs = is_token(from) and (value == from or value == from .. MARK)
-if not is_theirs and value ~= token and value ~= token .. MARK then
+-- The token, without the mark or the letter behind it.
+local holder = value and ENDINGS[string.sub(value, TOKEN_LEN + 1)] and string.sub(value, 1, TOKEN_LEN)
+local is_theirs = is_token(from) and holder == from
+if not is_theirs and holder ~= token then
   return {-1}
 end
 local left = redis.call('PTTL', lock)

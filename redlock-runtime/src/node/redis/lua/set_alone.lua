@@ -30,15 +30,18 @@ if is_free then
     local name, as = KEYS[2 * at - 1], tonumber(string.sub(wanted, at, at))
     if as == ALONE then
       redis.call('SET', name, token, 'PX', ARGV[2])
+    elseif not lefts[at] then
+      -- The only holder, as in share_alone.lua.
+      redis.call('SET', name, token .. LETTER_OF[as], 'PX', ARGV[2])
     else
       redis.call('ZADD', name, string.format('%.0f', as * SHARE + now + ttl), token)
-      if (lefts[at] or 0) < ttl and type(redis.pcall('PEXPIRE', name, ARGV[2])) == 'table' then
+      if lefts[at] < ttl and type(redis.pcall('PEXPIRE', name, ARGV[2])) == 'table' then
         -- A member that never expires would stay. The second call raises the error.
         redis.pcall('ZREM', name, token)
         redis.call('PEXPIRE', name, ARGV[2])
       end
       -- Removes expired members. Every user may run these commands, so that the script cannot fail halfway.
-      for class = leasts[at] or 4, 3 do
+      for class = leasts[at], 3 do
         local from, to = string.format('%.0f', class * SHARE), string.format('%.0f', class * SHARE + now)
         local ended = redis.call('ZRANGE', name, from, to, 'BYSCORE', 'LIMIT', 0, MOST_ENDED)
         if ended[1] then

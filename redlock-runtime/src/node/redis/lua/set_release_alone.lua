@@ -1,10 +1,14 @@
 -- The start of release.lua for several keys, if the token holds all of them and none has a waiter.
-local is_ours, now, ends = true, nil, {}
+local is_ours, now, ends, alone = true, nil, {}, {}
 for at = 1, #wanted do
   local name = KEYS[2 * at - 1]
-  if string.sub(wanted, at, at) == 'ALONE' then
-    -- Without a mark, the key has no waiter.
-    is_ours = redis.pcall('GET', name) == token
+  local as = tonumber(string.sub(wanted, at, at))
+  local value = redis.pcall('GET', name)
+  if value == token .. (LETTER_OF[as] or '') then
+    -- Without a mark, the key has no waiter. The single holder of another class has none either.
+    alone[#alone + 1] = name
+  elseif as == ALONE then
+    is_ours = false
   elseif redis.pcall('ZCARD', KEYS[2 * at]) ~= 0 then
     is_ours = false
   else
@@ -20,11 +24,12 @@ for at = 1, #wanted do
   end
 end
 if is_ours then
+  if alone[1] then
+    redis.call('DEL', unpack(alone))
+  end
   for at = 1, #wanted do
     local name = KEYS[2 * at - 1]
-    if not ends[at] then
-      redis.call('DEL', name)
-    else
+    if ends[at] then
       redis.call('ZREM', name, token)
       -- The key expires with the last remaining member of any class.
       local last, below = nil, '+inf'

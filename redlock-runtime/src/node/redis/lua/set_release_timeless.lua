@@ -14,7 +14,7 @@ if is_refused then
     if type(held) == 'table' then
       -- The key is a set of readers, or has another type.
       gone = redis.pcall('ZREM', name, token)
-    elseif held == token or held == token .. MARK then
+    elseif held and string.sub(held, 1, TOKEN_LEN) == token and ENDINGS[string.sub(held, TOKEN_LEN + 1)] then
       gone = redis.call('DEL', name)
     end
     is_ours = is_ours and gone == 1

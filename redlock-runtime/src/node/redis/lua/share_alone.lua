@@ -1,5 +1,10 @@
 -- The start of the scripts that take a share, for a lock without waiters that is free or held by readers. Returns {1, 0} as in acquire.lua.
 --
+-- The only holder is a string: its token and a letter. No token waits for it, because a token that comes to wait makes it a set
+-- (readers.lua). While a cluster moves the slot, the queue is unknown.
+if queue ~= lock and redis.pcall('ZCARD', queue) == 0 and redis.call('SET', lock, token .. READER, 'NX', 'PX', ARGV[2]) then
+  return {1, 0}
+end
 -- Renewals need ZSCORE and ZCOUNT. A user without these commands is refused by the rest of the script, before anything is written.
 local may_go_on = type(redis.pcall('ZSCORE', lock, token)) ~= 'table' and redis.pcall('ZCOUNT', queue, '-inf', '+inf') == 0
 local last = may_go_on and redis.pcall('ZRANGE', lock, -1, -1, 'WITHSCORES')

@@ -1,4 +1,8 @@
 -- The start of share_release.lua, for a lock without waiters.
+if redis.pcall('GET', lock) == token .. READER then
+  redis.call('DEL', lock)
+  return {1}
+end
 local ends = redis.pcall('ZSCORE', lock, token)
 if type(ends) == 'string' and redis.pcall('ZCARD', queue) == 0
   and are_readers(redis.call('ZRANGE', lock, -1, -1, 'WITHSCORES')) then
