@@ -101,6 +101,29 @@ impl Inspector {
         self.command(&["PTTL", key]).await
     }
 
+    /// Returns the tokens that share the lock at `key`, and the rest of each lease in milliseconds, the longest first.
+    ///
+    /// A single sharer is a string: its token and a letter. Several are a sorted set with the ends of their leases after 2^42.
+    pub async fn shares(&self, key: &str) -> Vec<(String, i64)> {
+        let script = "local time, value, shares = redis.call('TIME'), redis.pcall('GET', KEYS[1]), {}
+            local now = time[1] * 1000 + math.floor(time[2] / 1000)
+            if type(value) == 'string' then
+                return {{string.sub(value, 1, -2), redis.call('PTTL', KEYS[1])}}
+            elseif value then
+                local members = redis.call('ZRANGE', KEYS[1], 0, -1, 'REV', 'WITHSCORES')
+                for at = 1, #members, 2 do
+                    table.insert(shares, {members[at], members[at + 1] % 4398046511104 - now})
+                end
+            end
+            return shares";
+        self.command(&["EVAL", script, "1", key]).await
+    }
+
+    /// Returns the number of tokens that share the lock at `key`.
+    pub async fn share_count(&self, key: &str) -> usize {
+        self.shares(key).await.len()
+    }
+
     /// Returns every key with its content as readable text, for all types.
     pub async fn contents(&self) -> BTreeMap<String, String> {
         let mut contents = BTreeMap::new();

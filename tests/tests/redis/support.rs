@@ -108,8 +108,8 @@ pub(crate) async fn owner_at(node: &RedisServer, key: &str) -> Option<String> {
 /// Returns the number of running nodes that hold the lock, or the share, of `guard`.
 pub(crate) async fn holders(nodes: &Nodes, guard: &LockGuard) -> usize {
     let (contents, token) = (nodes.contents().await, guard.token().as_str());
-    // Readers are the members of a sorted set.
-    let is_of = |value: &String| owner(value) == token || value.starts_with("zset ") && value.contains(token);
+    // Several readers are the members of a sorted set.
+    let is_of = |value: &String| value.starts_with(token) || value.starts_with("zset ") && value.contains(token);
     let held = |keys: &&BTreeMap<String, String>| keys.get(guard.key().as_str()).is_some_and(is_of);
     contents.values().filter(held).count()
 }

@@ -26,11 +26,11 @@ async fn each_cluster_master_stores_the_permits_of_its_slots() {
     for (number, key) in keys(&cluster, "export").await.into_iter().enumerate() {
         let one = manager.acquire(permit(&key)).await.unwrap();
         let two = other.acquire(permit(&key)).await.unwrap();
-        assert_eq!(cluster.member(number).inspect().command::<usize>(&["ZCARD", &key]).await, 2);
+        assert_eq!(cluster.member(number).inspect().share_count(&key).await, 2);
         assert!(other.try_acquire(permit(&key).wait(Wait::None)).await.unwrap_err().is_contended());
         let third = crate::waiters::waiting(&other, permit(&key));
         eventually(PATIENCE, "it waits in the admission lock", async || {
-            match cluster.member(number).inspect().command::<usize>(&["ZCARD", &key]).await {
+            match cluster.member(number).inspect().share_count(&key).await {
                 3 => Ok(()),
                 other => Err(other),
             }

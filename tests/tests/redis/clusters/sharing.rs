@@ -28,7 +28,7 @@ async fn each_cluster_master_stores_the_shared_locks_of_its_slots() {
             manager.acquire(LockRequest::shared(&key)).await.unwrap(),
             other.acquire(LockRequest::shared(&key)).await.unwrap(),
         ];
-        let shares: usize = cluster.member(number).inspect().command(&["ZCARD", &key]).await;
+        let shares = cluster.member(number).inspect().share_count(&key).await;
         assert_eq!(shares, guards.len());
         assert!(other.try_acquire(&key).await.unwrap_err().is_contended());
         let alone = waiting(&manager, key.clone().into());

@@ -83,10 +83,7 @@ async fn shutdown_ends_all_permit_waiters() {
     let [ours, theirs] = managers(&nodes, 2).await.try_into().unwrap();
     let held = ours.acquire(permit(1)).await.unwrap();
     let calls = [waiting(&theirs, permit(1)), waiting(&theirs, permit(1))];
-    eventually_eq(PATIENCE, "as it should be", 2, || async {
-        nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
-    })
-    .await;
+    eventually_eq(PATIENCE, "as it should be", 2, || async { nodes[0].inspect().share_count(KEY).await }).await;
     assert!(theirs.shutdown().await);
     for call in calls {
         assert!(matches!(call.await.unwrap(), Err(LockError::Closed)));

@@ -39,10 +39,7 @@ async fn permit_limit_is_enforced_and_a_release_admits_the_next_waiter() {
         assert!(theirs.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended(), "{size} nodes");
         let third = waiting(&theirs, permit(2));
         // The third call holds the admission lock, with a provisional permit.
-        eventually_eq(PATIENCE, "as it should be", 3, || async {
-            nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
-        })
-        .await;
+        eventually_eq(PATIENCE, "as it should be", 3, || async { nodes[0].inspect().share_count(KEY).await }).await;
         assert!(!third.is_finished());
         one.release().await.unwrap();
         let third = obtained(third).await;
@@ -65,8 +62,7 @@ async fn each_permit_call_applies_its_own_limit() {
     let waiter = waiting(&ours, permit(2));
     drop(one);
     // Two holders are left beside it, so it keeps waiting.
-    eventually_eq(PATIENCE, "one is gone", 3, || async { nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await })
-        .await;
+    eventually_eq(PATIENCE, "one is gone", 3, || async { nodes[0].inspect().share_count(KEY).await }).await;
     assert!(!waiter.is_finished());
     drop(two);
     obtained(waiter).await.release().await.unwrap();
@@ -83,10 +79,8 @@ async fn released_permit_admits_every_waiter_within_its_limit() {
         let managers = managers(&nodes, 3).await;
         let held = entered_everywhere(&managers[0], &nodes, permit(1)).await;
         let first = waiting(&managers[1], permit(1));
-        eventually_eq(PATIENCE, "it asks for a permit", 2, || async {
-            nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
-        })
-        .await;
+        eventually_eq(PATIENCE, "it asks for a permit", 2, || async { nodes[0].inspect().share_count(KEY).await })
+            .await;
         // There would be room for it, but it arrived later.
         let second = waiting(&managers[2], permit(2));
         wait_until_in_line(&nodes, 1).await;
@@ -107,10 +101,7 @@ async fn permit_waiters_enter_in_order_of_arrival() {
         let managers = managers(&nodes, 4).await;
         let held = managers[0].acquire(permit(1)).await.unwrap();
         let first = waiting(&managers[1], permit(1));
-        eventually_eq(PATIENCE, "as it should be", 2, || async {
-            nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await
-        })
-        .await;
+        eventually_eq(PATIENCE, "as it should be", 2, || async { nodes[0].inspect().share_count(KEY).await }).await;
         let second = waiting(&managers[2], permit(1));
         wait_until_in_line(&nodes, 1).await;
         let third = waiting(&managers[3], permit(1));
@@ -252,13 +243,13 @@ async fn permit_call_and_exclusive_call_do_not_deadlock() {
 async fn foreign_entry_among_the_permits_counts_as_one() {
     let nodes = Nodes::start(3).await;
     let manager = manager(&nodes).await;
-    let _held = manager.acquire(permit(1)).await.unwrap();
+    let _held = [manager.acquire(permit(2)).await.unwrap(), manager.acquire(permit(2)).await.unwrap()];
     for node in nodes.iter() {
         let [_, score]: [String; 2] = node.inspect().command(&["ZRANGE", KEY, "0", "0", "WITHSCORES"]).await;
         node.inspect().command::<()>(&["ZADD", KEY, &score, "another"]).await;
     }
-    assert!(manager.try_acquire(permit(2).wait(Wait::None)).await.unwrap_err().is_contended());
-    manager.acquire(permit(3)).await.unwrap().release().await.unwrap();
+    assert!(manager.try_acquire(permit(3).wait(Wait::None)).await.unwrap_err().is_contended());
+    manager.acquire(permit(4)).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test]

@@ -16,11 +16,8 @@ const TOLD: &str = "REDLOCK_TESTS_PERMITS";
 
 /// Returns the remaining time of the entries at a node, the longest first.
 async fn entries(node: &RedisServer) -> Vec<u64> {
-    let now: [u64; 2] = node.inspect().command(&["TIME"]).await;
-    let members: Vec<String> = node.inspect().command(&["ZRANGE", KEY, "0", "-1", "REV", "WITHSCORES"]).await;
-    // The score of a share is 2^42, plus the time of its end in milliseconds.
-    let ends = members.iter().skip(1).step_by(2).map(|score| score.parse::<u64>().unwrap() - (1 << 42));
-    ends.map(|end| end.saturating_sub(now[0] * 1000 + now[1] / 1000)).collect()
+    let shares = node.inspect().shares(KEY).await;
+    shares.into_iter().map(|(_, left)| u64::try_from(left).unwrap_or(0)).collect()
 }
 
 #[tokio::test]
@@ -75,7 +72,7 @@ async fn permit_of_a_killed_process_is_free_after_its_ttl() {
         eventually(PATIENCE, "it has a permit", async || {
             let mut entered = 0;
             for node in nodes.iter() {
-                entered += usize::from(node.inspect().command::<usize>(&["ZCARD", KEY]).await == 2);
+                entered += usize::from(node.inspect().share_count(KEY).await == 2);
             }
             if entered > size / 2 { Ok(()) } else { Err(entered) }
         })
@@ -119,7 +116,7 @@ async fn permits_and_their_limit_survive_a_flushed_node() {
         let has_both = async || {
             let mut having = 0;
             for node in nodes.iter() {
-                having += usize::from(node.inspect().command::<usize>(&["ZCARD", KEY]).await == 2);
+                having += usize::from(node.inspect().share_count(KEY).await == 2);
             }
             having
         };

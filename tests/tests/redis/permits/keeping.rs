@@ -18,7 +18,7 @@ async fn forgiving(nodes: &Nodes) -> LockManager {
 
 /// Returns `true` if the node knows the permit of `guard`.
 async fn is_there(node: &RedisServer, guard: &LockGuard) -> bool {
-    node.inspect().command::<Option<String>>(&["ZSCORE", KEY, guard.token().as_str()]).await.is_some()
+    node.inspect().shares(KEY).await.iter().any(|(token, _)| token == guard.token().as_str())
 }
 
 async fn wait_until_everywhere(nodes: &Nodes, guards: &[&LockGuard]) {

@@ -219,9 +219,9 @@ async fn permit_is_not_handed_off_to_a_call_with_a_lower_limit() {
     let three = manager.acquire(permit(3)).await.unwrap();
     let fewer = waiting(&manager, permit(2));
     // The call holds the admission lock.
-    eventually_eq(PATIENCE, "four", 4, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
+    eventually_eq(PATIENCE, "four", 4, async || nodes[0].inspect().share_count(KEY).await).await;
     drop(one);
-    eventually_eq(PATIENCE, "three", 3, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
+    eventually_eq(PATIENCE, "three", 3, async || nodes[0].inspect().share_count(KEY).await).await;
     assert!(!fewer.is_finished());
     drop(two);
     drop((obtained(fewer).await, three));
@@ -237,14 +237,14 @@ async fn permit_with_min_hold_is_not_handed_off() {
     let held = manager.acquire(limited()).await.unwrap();
     let token = *held.token();
     let next = waiting(&manager, limited());
-    eventually_eq(PATIENCE, "two", 2, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
+    eventually_eq(PATIENCE, "two", 2, async || nodes[0].inspect().share_count(KEY).await).await;
     drop(held);
     let next = obtained(next).await;
     assert_ne!(*next.token(), token);
     assert!(begun.elapsed() + std::time::Duration::from_millis(20) >= TTL, "{:?}", begun.elapsed());
     drop(next);
     eventually(PATIENCE, "its time is over", async || {
-        let left = nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await;
+        let left = nodes[0].inspect().share_count(KEY).await;
         if left == 0 { Ok(()) } else { Err(left) }
     })
     .await;
@@ -294,7 +294,7 @@ async fn non_waiting_permit_call_uses_the_current_count() {
         let manager = manager(&nodes).await;
         let (one, two) = (manager.acquire(permit(2)).await.unwrap(), manager.acquire(permit(2)).await.unwrap());
         let mut line = line_up(&manager, 2, 1).await;
-        eventually_eq(PATIENCE, "three", 3, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
+        eventually_eq(PATIENCE, "three", 3, async || nodes[0].inspect().share_count(KEY).await).await;
         let tries = waiting(&manager, permit(2).wait(Wait::None));
         yield_now().await;
         // The first permit goes to the waiter. The second one stays free until the next call in the admission lock asks.
@@ -312,7 +312,7 @@ async fn permit_is_not_handed_off_past_an_earlier_min_hold_waiter() {
     let manager = manager(&nodes).await;
     let held = manager.acquire(permit(1)).await.unwrap();
     let kept = waiting(&manager, permit(1).min_hold(BRIEF));
-    eventually_eq(PATIENCE, "two", 2, async || nodes[0].inspect().command::<usize>(&["ZCARD", KEY]).await).await;
+    eventually_eq(PATIENCE, "two", 2, async || nodes[0].inspect().share_count(KEY).await).await;
     let line = line_up(&manager, 1, 50).await;
     drop(held);
     let kept = obtained(kept).await;

@@ -73,7 +73,7 @@ async fn ended(bodies: impl IntoIterator<Item = Body>) {
 
 /// Returns the number of shares at the first node.
 async fn shares(nodes: &Nodes) -> usize {
-    nodes[0].inspect().command(&["ZCARD", KEY]).await
+    nodes[0].inspect().share_count(KEY).await
 }
 
 #[tokio::test]

@@ -10,11 +10,9 @@ use tokio::time::sleep;
 /// Waits until a second reader has a share at every node.
 async fn wait_until_shared(nodes: &Nodes) {
     for node in nodes.iter() {
-        eventually(PATIENCE, "the other process has its share", async || {
-            match node.inspect().command::<usize>(&["ZCARD", KEY]).await {
-                2.. => Ok(()),
-                few => Err(few),
-            }
+        eventually(PATIENCE, "the other process has its share", async || match node.inspect().share_count(KEY).await {
+            2.. => Ok(()),
+            few => Err(few),
         })
         .await;
     }
