@@ -186,7 +186,8 @@ async fn passwords_never_appear_in_messages() {
     texts.push(format!("{manager} {manager:?}"));
     let manager = described.build().unwrap();
     texts.push(format!("{manager:?}"));
-    assert!(texts.last().unwrap().len() < 600, "{texts:?}");
+    // Some of the three connections may have failed already, and show their errors.
+    assert!(texts.last().unwrap().len() < 1000, "{texts:?}");
     let error = manager.try_acquire("order:7").await.unwrap_err();
     texts.extend([format!("{error} {error:?}"), format!("{manager:?} {manager:#?}")]);
     // The call over three nodes ends after two refusals, so each node also has a manager of its own.
