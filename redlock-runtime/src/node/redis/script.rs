@@ -37,6 +37,7 @@ impl fmt::Debug for Script {
 
 /// Replaces the names of constants in the parts of a script by their values in Rust, so that both sides use the same values.
 fn with_constants(parts: &str) -> String {
+    let letters = LETTERS.map(|(letter, class)| format!("['{}']='{letter}'", digit(class))).join(",");
     let classes = LETTERS.map(|(letter, class)| format!("{letter}={}", digit(class))).join(",");
     let constants = [
         ("TOKEN_LEN", OwnerToken::LEN.to_string()),
@@ -47,7 +48,7 @@ fn with_constants(parts: &str) -> String {
         ("CLAIMS_VERSION", CLAIMS_VERSION.to_string()),
         ("MARK", MARK.to_owned()),
         ("READER", format!("'{}'", LETTERS[0].0)),
-        ("LETTER_OF", format!("({{{}}})", LETTERS.map(|(letter, _)| format!("'{letter}'")).join(","))),
+        ("LETTER_OF", format!("({{{letters}}})")),
         ("LETTERS", format!("({{{classes}}})")),
         ("ENDINGS", format!("({{['']=0,[{MARK}]=0,{classes}}})")),
         ("CHANNEL", format!("'{}'", channel(""))),
@@ -519,7 +520,7 @@ mod tests {
             ("CHANNEL .. id", "'redlock::' .. id"),
             ("{QUEUE_EXPIRY, MEMBER}", "{30000, 'n'}"),
             ("token .. READER", "token .. 's'"),
-            ("LETTER_OF[as]", "({'s','i','r'})[as]"),
+            ("LETTER_OF[as]", "({['1']='s',['2']='i',['3']='r'})[as]"),
             ("LETTERS['r']", "({s=1,i=2,r=3})['r']"),
             ("ENDINGS['']", "({['']=0,['+']=0,s=1,i=2,r=3})['']"),
         ];

@@ -32,7 +32,7 @@ if is_free then
       redis.call('SET', name, token, 'PX', ARGV[2])
     elseif not lefts[at] then
       -- The only holder, as in share_alone.lua.
-      redis.call('SET', name, token .. LETTER_OF[as], 'PX', ARGV[2])
+      redis.call('SET', name, token .. LETTER_OF[string.sub(wanted, at, at)], 'PX', ARGV[2])
     else
       redis.call('ZADD', name, string.format('%.0f', as * SHARE + now + ttl), token)
       if lefts[at] < ttl and type(redis.pcall('PEXPIRE', name, ARGV[2])) == 'table' then

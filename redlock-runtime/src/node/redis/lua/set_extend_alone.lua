@@ -1,7 +1,8 @@
 -- The start of share_extend.lua for several keys, if the token is the single holder of each of them.
 local is_ours = true
 for at = 1, #wanted do
-  if redis.pcall('GET', KEYS[2 * at - 1]) ~= token .. (LETTER_OF[tonumber(string.sub(wanted, at, at))] or '') then
+  local as = string.sub(wanted, at, at)
+  if redis.pcall('GET', KEYS[2 * at - 1]) ~= (as == 'ALONE' and token or token .. LETTER_OF[as]) then
     is_ours = false
     break
   end

@@ -2,12 +2,11 @@
 local is_ours, now, ends, alone = true, nil, {}, {}
 for at = 1, #wanted do
   local name = KEYS[2 * at - 1]
-  local as = tonumber(string.sub(wanted, at, at))
-  local value = redis.pcall('GET', name)
-  if value == token .. (LETTER_OF[as] or '') then
+  local as = string.sub(wanted, at, at)
+  if redis.pcall('GET', name) == (as == 'ALONE' and token or token .. LETTER_OF[as]) then
     -- Without a mark, the key has no waiter. The single holder of another class has none either.
     alone[#alone + 1] = name
-  elseif as == ALONE then
+  elseif as == 'ALONE' then
     is_ours = false
   elseif redis.pcall('ZCARD', KEYS[2 * at]) ~= 0 then
     is_ours = false
