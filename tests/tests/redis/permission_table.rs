@@ -254,10 +254,9 @@ async fn script_error_after_a_write_is_followed_by_a_release() {
     nodes[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "on", ">w0nder", "~*", "&*", "+@all"]).await;
     let ours = below(url_of(&nodes, "alice"));
     ours.ready().await.unwrap();
-    let theirs = below(nodes[0].url().to_owned());
+    let theirs = below(nodes[0].url());
     let reader = || LockRequest::shared("b").ttl(TTL / 2);
-    let readers =
-        [theirs.acquire(reader()).await.unwrap(), below(nodes[0].url().to_owned()).acquire(reader()).await.unwrap()];
+    let readers = [theirs.acquire(reader()).await.unwrap(), below(nodes[0].url()).acquire(reader()).await.unwrap()];
     nodes[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "-pexpire"]).await;
     // The exclusive key is taken when the server refuses the expiry of the shared one, which is later than those of the other readers.
     let request = LockRequest::all(["a".into(), LockPart::shared("b")]).ttl(TTL);
