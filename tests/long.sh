@@ -41,7 +41,7 @@ enter() {
 }
 
 write_evidence() {
-    UPDATE_EXPECT=1 cargo test -q -p redlock-tests --test pages evidence::the_evidence_is
+    UPDATE_EXPECT=1 cargo test -q -p redlock-tests --test pages evidence::evidence_page_matches
 }
 
 # copy_tests <name> <cargo options>: builds test programs, and copies one of them, so that a rebuild does not change the running program.

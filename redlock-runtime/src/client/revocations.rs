@@ -12,6 +12,11 @@ use std::time::Duration;
 /// memory.
 const MOST: usize = 4;
 
+/// Maximum number of break messages in a second about tokens without a lock, each of which is answered by a message to
+/// every node. Smaller: an operator who breaks many locks that have just ended waits for their leases. Larger: a user
+/// who may publish makes this process send more messages.
+const MOST_ANSWERS: u32 = 64;
+
 /// Broken locks. Stored apart from the locks, of which there are many, because breaking is rare.
 #[derive(Debug, Default)]
 pub(crate) struct Revocations(Mutex<Tokens>);
@@ -29,6 +34,8 @@ struct Tokens {
     /// and tokens that another call has superseded. The latter are in no local queue, although their bodies may still
     /// run.
     theirs: HashMap<OwnerToken, By>,
+    /// Begin of the present second, and the number of answers in it.
+    answers: Option<(Instant, u32)>,
 }
 
 /// Token in the place of a holder whose lock is broken.
@@ -129,6 +136,16 @@ impl Revocations {
         told.map(|told| note(told, by)).is_some()
     }
 
+    /// Returns `true` if a break message about a token without a lock may be answered now. Otherwise the breaking
+    /// process waits until the lease has ended.
+    pub(crate) fn may_answer(&self, now: Instant) -> bool {
+        let mut tokens = self.tokens();
+        let present = tokens.answers.filter(|(begun, _)| now.since(*begun) < Duration::from_secs(1));
+        let (begun, count) = present.unwrap_or((now, 0));
+        tokens.answers = Some((begun, count.saturating_add(1)));
+        count < MOST_ANSWERS
+    }
+
     /// Records that the body under `token` has stopped. Returns the tokens to notify.
     pub(crate) fn ended(&self, token: &OwnerToken) -> By {
         self.tokens().theirs.remove(token).unwrap_or_default()
@@ -215,5 +232,14 @@ mod tests {
         assert!(revocations.asked(&ours), "now it can be released");
         assert!(!revocations.asked(&ours), "once");
         assert!(!revocations.ask(&ours), "and asked for no more");
+    }
+
+    #[test]
+    fn break_messages_without_a_lock_are_answered_at_a_limited_rate() {
+        let (revocations, begun) = (Revocations::default(), Instant::from_origin(Duration::from_secs(5)));
+        let answered = |at: Instant| (0..10 * MOST_ANSWERS).filter(|_| revocations.may_answer(at)).count();
+        assert_eq!(answered(begun), MOST_ANSWERS as usize);
+        assert_eq!(answered(begun.after(Duration::from_millis(999))), 0);
+        assert_eq!(answered(begun.after(Duration::from_secs(1))), MOST_ANSWERS as usize);
     }
 }

@@ -28,14 +28,15 @@ pub(crate) fn revoked(local: &Arc<LocalQueue>, index: usize, subject: &Subject, 
 
 /// Handles a token of this process that is in no local queue, or has ended. It has no running body, which is reported
 /// at once. There are two exceptions, whose end is reported later. The body of a superseded token may still run. A
-/// placeholder keeps a lock for a holder that may still run. Returns `true` if this process knows the token.
+/// placeholder keeps a lock for a holder that may still run. Anyone may publish such messages, so their number is
+/// limited. Returns `true` if this process knows the token.
 fn is_dead(shared: &Shared, Subject { key, token, .. }: &Subject, by: OwnerToken) -> bool {
     if !token.is_of(shared.id) {
         return false;
     }
     let will_say = shared.revocations.will_say(token, by);
     let says = shared.rules.apply(Rule::DeadTokensSaySo) || shared.kept_tokens.is_kept(token, shared.clock.now());
-    if says && !will_say {
+    if says && !will_say && shared.revocations.may_answer(shared.clock.now()) {
         shared.notify_stopped(&Subject::new(key.clone(), by));
     }
     true

@@ -76,6 +76,8 @@ impl Observer {
     }
 
     /// Records tokens that have entries for permits before any call has entered with them.
+    ///
+    /// The placeholder of a broken lock is no such token: it remains until the holder has stopped or its lease has ended.
     pub(super) fn pending_permits(&self) {
         if self.profile.permits.is_empty() || self.profile.faults.crashes == 0 {
             return;
@@ -83,8 +85,9 @@ impl Observer {
         let now = self.network.now();
         for index in 0..2 {
             for token in self.network.live_shares(&key(index)) {
+                let is_placeholder = self.network.was_placeholder(token);
                 let mut records = self.records();
-                if !records.entered_tokens.contains(&token) {
+                if !is_placeholder && !records.entered_tokens.contains(&token) {
                     records.pending_permits.entry(token).or_insert(now..now).end = now;
                 }
             }
