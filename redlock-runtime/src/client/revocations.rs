@@ -130,7 +130,7 @@ impl Revocations {
     /// `by` is notified as well.
     pub(crate) fn will_say(&self, token: &OwnerToken, by: OwnerToken) -> bool {
         let mut tokens = self.tokens();
-        let Tokens { ours, theirs } = &mut *tokens;
+        let Tokens { ours, theirs, .. } = &mut *tokens;
         let standing = ours.get_mut(token).filter(|standing| !standing.has_stopped);
         let told = standing.map(|standing| &mut standing.by).or_else(|| theirs.get_mut(token));
         told.map(|told| note(told, by)).is_some()
