@@ -59,7 +59,7 @@ impl BreakOptions {
     /// needs [`by_force`](Self::by_force), because its holder cannot be notified.
     pub fn foreign(value: &str) -> Self {
         // Waiters are shown with a mark behind their token.
-        let token = OwnerToken::parse(value.strip_suffix('+').unwrap_or(value));
+        let token = OwnerToken::parse(value.strip_suffix(['+', 's', 'i', 'r']).unwrap_or(value));
         Self::of(token.map_or_else(|| BreakTarget::Foreign(value.into()), BreakTarget::Token))
     }
 

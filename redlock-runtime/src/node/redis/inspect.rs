@@ -92,7 +92,8 @@ pub(super) fn holder_of(live: &LiveConnection, key: &LockKey) -> impl Future<Out
     let state = live.probe(&["EVAL", SCRIPT, "2", key.name(), &queue_name(key.name()), &longest, "1", &share]);
     async {
         let Value::Array(state) = state.await.ok()? else { return None };
-        token(state.first()?)
+        let Value::BulkString(text) = state.first()? else { return None };
+        stored(text).filter(|(_, class)| *class == Class::Exclusive).map(|(token, _)| token)
     }
 }
 

@@ -65,6 +65,7 @@ fn with_constants(parts: &str) -> String {
         ("RESERVED", millis(RESERVED).to_string()),
         ("SILENT_AFTER", millis(SILENT_AFTER).to_string()),
         ("MOST_STEPS", MOST_STEPS.to_string()),
+        ("MOST_TURNS", MOST_TURNS.to_string()),
         ("MOST_GONE", MOST_GONE.to_string()),
         ("MOST_TOLD", MOST_TOLD.to_string()),
         ("MOST_ENDED", MOST_ENDED.to_string()),
@@ -102,6 +103,10 @@ pub(crate) const SHARE: u64 = 1 << 42;
 /// Maximum number of expired members that one command removes from a set of readers; the next command removes the rest. Too small: sets of
 /// many dead readers stay large. Too large: one command takes long, and from about 8000 Lua cannot pass them on.
 const MOST_ENDED: u32 = 1000;
+
+/// Maximum number of turns in which one command looks for the next waiter. Every turn removes or serves a waiter, or is the last for a
+/// score, except for a user without `ZREM`. Too small: waiters are served only when they ask again. Too large: such a user blocks the server.
+const MOST_TURNS: u32 = 1000;
 
 /// Score of the queue member for waiters that must still be notified that a key is free. It is larger than all scores of tokens and times.
 const UNTOLD: u64 = 2 * SHARE;

@@ -59,24 +59,31 @@ local function score(as, at)
   return string.format('%.0f', as * SHARE + at)
 end
 
--- Makes the string of a single holder of class 1 to 3 a set. Returns false if it has, else the text.
+-- Makes the string of a single holder of class 1 to 3 a set. Returns false if it has, else the text. If the holder itself leaves, it is
+-- treated as an exclusive holder: the queue is empty, and the key is deleted.
 local function opened(text)
   local as = type(text) == 'string' and LETTERS[string.sub(text, TOKEN_LEN + 1)]
   local who = as and string.sub(text, 1, TOKEN_LEN)
+  if is_leaving and who == token then
+    return who
+  end
   local left = is_token(who) and redis.call('PTTL', lock) or -1
   if left < 0 then
     -- Data, which never expires.
     return text
   end
-  left = math.max(left, 1)
+  -- After PTTL: time that passes between the two commands must not make the lease shorter.
+  local at = redis.call('TIME')
+  at, left = at[1] * 1000 + math.floor(at[2] / 1000), math.max(left, 1)
   -- This is the first write: a full server does not let a script begin with a ZADD.
   redis.call('PEXPIRE', lock, left)
   -- A user without ZADD must not delete the string: any error but WRONGTYPE ends the script.
-  if not string.find(redis.pcall('ZADD', lock, 'XX', 0, '').err, 'WRONGTYPE', 1, true) then
+  local said = redis.pcall('ZADD', lock, 'XX', 0, '')
+  if type(said) == 'table' and not string.find(said.err, 'WRONGTYPE', 1, true) then
     redis.call('ZADD', lock, 'XX', 0, '')
   end
   redis.call('DEL', lock)
-  redis.call('ZADD', lock, score(as, now + left), who)
+  redis.call('ZADD', lock, score(as, at + left), who)
   redis.call('PEXPIRE', lock, left)
   return false
 end
@@ -432,7 +439,8 @@ local function promote(claim, own_ttl, freed)
       end
     end
   end
-  while true do
+  -- The number of turns is limited: a user without ZREM removes no waiter.
+  for _ = 1, MOST_TURNS do
     if owner then
       break
     end

@@ -8,7 +8,7 @@ for at = 1, #wanted do
   end
 end
 if is_ours then
-  local time = '@' .. table.concat(redis.call('TIME'), '.')
+  local time = '@' .. table.concat(redis.pcall('TIME'), '.')
   for at = 1, #wanted do
     local name, ttl = KEYS[2 * at - 1], ARGV[2] + 0
     -- A late command makes no lease shorter, as in late.lua.

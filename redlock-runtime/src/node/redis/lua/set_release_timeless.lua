@@ -21,3 +21,4 @@ if is_refused then
   end
   return {is_ours and 1 or -1}
 end
+is_leaving = true

@@ -2,7 +2,9 @@
 --
 -- The only holder is a string: its token and a letter. No token waits for it, because a token that comes to wait makes it a set
 -- (readers.lua). While a cluster moves the slot, the queue is unknown.
-if queue ~= lock and redis.pcall('ZCARD', queue) == 0 and redis.call('SET', lock, token .. READER, 'NX', 'PX', ARGV[2]) then
+--
+-- A full server refuses the SET. The rest of the script then finds out if it has to write.
+if queue ~= lock and redis.pcall('ZCARD', queue) == 0 and (redis.pcall('SET', lock, token .. READER, 'NX', 'PX', ARGV[2]) or {}).ok then
   return {1, 0}
 end
 -- Renewals need ZSCORE and ZCOUNT. A user without these commands is refused by the rest of the script, before anything is written.

@@ -1,6 +1,6 @@
 -- The start of share_extend.lua, for a token that holds its share.
 if redis.pcall('GET', lock) == token .. READER then
-  local time, ttl = '@' .. table.concat(redis.call('TIME'), '.'), ARGV[2] + 0
+  local time, ttl = '@' .. table.concat(redis.pcall('TIME'), '.'), ARGV[2] + 0
   -- A late command makes no lease shorter, as in late.lua.
   redis.call('PEXPIRE', lock, ARGV[5] == 'late' and math.max(redis.call('PTTL', lock), ttl) or ttl)
   return {0, time}
