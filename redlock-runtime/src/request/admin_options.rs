@@ -58,7 +58,7 @@ impl BreakOptions {
     /// A `value` that is an [`OwnerToken`] is treated as this token, so a text from an operator can be passed as it is. Any other value
     /// needs [`by_force`](Self::by_force), because its holder cannot be notified.
     pub fn foreign(value: &str) -> Self {
-        // Waiters are shown with a mark behind their token.
+        // Waiters are shown with a mark behind the token, and the class of a single sharer with a letter.
         let token = OwnerToken::parse(value.strip_suffix(['+', 's', 'i', 'r']).unwrap_or(value));
         Self::of(token.map_or_else(|| BreakTarget::Foreign(value.into()), BreakTarget::Token))
     }
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn token_text_is_not_a_foreign_break_target() {
         let token = OwnerToken::new(ManagerId::numbered(7), TokenTime::new(1, 0));
-        for text in [token.to_string(), format!("{token}+")] {
+        for text in [token.to_string(), format!("{token}+"), format!("{token}s")] {
             assert_eq!(BreakOptions::foreign(&text), BreakOptions::new(token));
         }
         assert_eq!(BreakOptions::foreign("worker-3").holder, BreakTarget::Foreign("worker-3".into()));

@@ -258,7 +258,7 @@ async fn script_error_after_a_write_is_followed_by_a_release() {
     let reader = || LockRequest::shared("b").ttl(TTL / 2);
     let readers = [theirs.acquire(reader()).await.unwrap(), below(nodes[0].url()).acquire(reader()).await.unwrap()];
     nodes[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "-pexpire"]).await;
-    // The exclusive key is taken when the server refuses the expiry of the shared one, which is later than those of the other readers.
+    // The server takes the exclusive key, and then refuses the expiry of the shared one.
     let request = LockRequest::all(["a".into(), LockPart::shared("b")]).ttl(TTL);
     let error = ours.acquire(request).await.unwrap_err();
     assert!(matches!(error, LockError::Refused { .. }), "{error:?}");

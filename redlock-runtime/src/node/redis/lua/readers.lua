@@ -65,6 +65,7 @@ local function opened(text)
   local as = type(text) == 'string' and LETTERS[string.sub(text, TOKEN_LEN + 1)]
   local who = as and string.sub(text, 1, TOKEN_LEN)
   if is_leaving and who == token then
+    is_leaving = as
     return who
   end
   local left = is_token(who) and redis.call('PTTL', lock) or -1
@@ -75,9 +76,11 @@ local function opened(text)
   -- After PTTL: time that passes between the two commands must not make the lease shorter.
   local at = redis.call('TIME')
   at, left = at[1] * 1000 + math.floor(at[2] / 1000), math.max(left, 1)
-  -- This is the first write: a full server does not let a script begin with a ZADD.
-  redis.call('PEXPIRE', lock, left)
-  -- A user without ZADD must not delete the string: any error but WRONGTYPE ends the script.
+  if is_leaving then
+    -- This is the first write: a full server does not let a script begin with a ZADD, and a release has to work there.
+    redis.call('PEXPIRE', lock, left)
+  end
+  -- A full server, or one that refuses ZADD to this user, must not delete the string: any error but WRONGTYPE ends the script.
   local said = redis.pcall('ZADD', lock, 'XX', 0, '')
   if type(said) == 'table' and not string.find(said.err, 'WRONGTYPE', 1, true) then
     redis.call('ZADD', lock, 'XX', 0, '')
