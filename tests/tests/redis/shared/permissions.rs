@@ -148,3 +148,21 @@ async fn admission_of_readers_never_leaves_a_set_without_expiry() {
         }
     }
 }
+
+#[tokio::test]
+async fn downgrade_without_permission_to_remove_waiters_does_not_block_the_server() {
+    let nodes = Nodes::start(1).await;
+    let ours = user(&nodes, "").await;
+    let theirs = crate::support::manager(&nodes).await;
+    let held = ours.acquire(KEY).await.unwrap();
+    let calls = wait_for(&theirs, &nodes, &[super::reader()]).await;
+    nodes[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "-zrem"]).await;
+    held.downgrade();
+    let _ = held.extend().await;
+    assert_eq!(nodes[0].inspect().command::<String>(&["PING"]).await, "PONG");
+    nodes[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "+zrem"]).await;
+    drop(held);
+    for call in calls {
+        obtained(call).await.release().await.unwrap();
+    }
+}
