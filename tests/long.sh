@@ -17,7 +17,8 @@ Usage: tests/long.sh simulation [SCHEDULES] | soak [SECONDS [DEPLOYMENT]] | fuzz
   fuzz        run each fuzz target for the given time (default: 1800 seconds)
   handshakes  check the two lock-free handshakes in the step orders that loom explores
 
-simulation and soak add a row to tests/ledger.tsv: date, commit, what, first seed, schedules or bodies, violations, and a dash.
+simulation and soak add a row to tests/ledger.tsv: date, commit, what, first seed, schedules or bodies, seconds,
+violations, and a dash.
 If there are violations, replace the dash with their cause. fuzz adds rows to fuzz/runs.tsv. All three then update
 docs/evidence.md. Ctrl-C ends a run, and its results so far are recorded. A `+` after the commit means uncommitted changes.
 Start the script with `nice` if other programs need the CPU.
@@ -33,10 +34,10 @@ scratch=$(mktemp -d)
 log=$scratch/log
 trap 'rm -rf "$scratch"' EXIT
 
-# enter <what> <seed> <amount> <violations>
+# enter <what> <seed> <amount> <seconds> <violations>
 enter() {
     [[ $3 -gt 0 ]] || return 0
-    printf '%s\t%s\t%s\t%s\t%s\t%s\t-\n' "$(date -u +%F)" "$commit" "$@" >>tests/ledger.tsv
+    printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t-\n' "$(date -u +%F)" "$commit" "$@" >>tests/ledger.tsv
     tail -n 1 tests/ledger.tsv
 }
 
@@ -62,6 +63,7 @@ simulation() {
     # Uses the build options of tests/run.sh, so that an existing build is reused.
     copy_tests redlock_runtime --workspace --lib
     trap 'schedules=0' INT TERM
+    SECONDS=0
     while [[ $done -lt $schedules && $violations -eq 0 ]]; do
         if ! (cd redlock-runtime && REDLOCK_SIMULATION_FROM=$((seed + done)) REDLOCK_SIMULATION_SCHEDULES=$chunk \
             "$scratch/redlock_runtime" simulation::the_promises_hold_in_every_schedule --nocapture) >"$log" 2>&1; then
@@ -73,13 +75,14 @@ simulation() {
         fi
         done=$((done + chunk))
     done
-    enter simulation "$seed" "$done" "$violations"
+    enter simulation "$seed" "$done" "$SECONDS" "$violations"
     [[ $violations -eq 0 ]] || { cat "$log" >&2 && return 1; }
 }
 
 soak() {
     local status=0 what bodies violations
     copy_tests redis -p redlock-tests --test redis
+    SECONDS=0
     REDLOCK_SOAK_SECONDS=${1:-1800} REDLOCK_SOAK_SEED=$seed REDLOCK_SOAK_DEPLOYMENT=${2:-3} "$scratch/redis" \
         --exact soak::lock_guarantees_hold_under_process_and_server_faults --nocapture >"$log" 2>&1 || status=$?
     grep '^soak ' "$log" || true
@@ -88,7 +91,7 @@ soak() {
     violations=$(sed -n 's/^soak .* \([0-9]*\) violations.*/\1/p' "$log")
     # A failure without a violation is also entered, such as a lock that no waiter can get any longer.
     [[ $status -eq 0 || ${violations:-0} -gt 0 ]] || violations=1
-    enter "${what:-soak}" "$seed" "${bodies:-0}" "${violations:-1}"
+    enter "${what:-soak}" "$seed" "${bodies:-0}" "$SECONDS" "${violations:-1}"
     [[ $status -eq 0 ]] || { tail -n 60 "$log" >&2 && return 1; }
 }
 

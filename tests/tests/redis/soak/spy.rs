@@ -87,6 +87,7 @@ impl Spy {
             kind @ 0..8 => format!("{} {about} {key}", ["granted", "freed", "free", "busy"][kind % 4]),
             8..12 => format!("revoked {about} {made_up} {key}"),
             12..14 => format!("{} {about} {token} {key}", ["contended", "wanted"][self.dice.below(2)]),
+            14 => format!("stopped {about} {key}"),
             _ => format!("granted {about} {}", "k".repeat(self.length())),
         }
     }
