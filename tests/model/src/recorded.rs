@@ -51,6 +51,8 @@ pub enum Table {
     Sets,
     /// Searches of the fencing numbers.
     Fencing,
+    /// Searches of restarted servers.
+    Restarts,
     /// Searches of the long run.
     Long,
 }
@@ -61,6 +63,7 @@ impl Table {
             Self::Lock => "lock.tsv",
             Self::Sets => "sets.tsv",
             Self::Fencing => "fencing.tsv",
+            Self::Restarts => "restarts.tsv",
             Self::Long => "long.tsv",
         };
         Path::new(env!("CARGO_MANIFEST_DIR")).join("states").join(name)

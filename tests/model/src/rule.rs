@@ -74,6 +74,32 @@ pub enum Rule {
     WonVotesCarryTheNumber,
     /// A node that has not accepted an agreed number receives it, because a node that has accepted it may lose its data.
     NodesLearnAgreedNumbers,
+    /// A node that returns with other data is taught the known numbers, because its register may be lost.
+    ReturningNodesLearnNumbers,
+    /// A number that no clock explains counts only if a quorum returns it. One damaged register must not raise the others.
+    FarNumbersNeedAQuorum,
+    /// A message about a token of another process is ignored. Acting on it would change a lock of that process.
+    ForeignTokensAreIgnored,
+    /// A node whose script failed is sent a release, because the script may have written before.
+    FailedScriptsAreReleased,
+    /// If a node that abstains has not proven a lease before, its extension proves nothing.
+    FindingProvesNothing,
+    /// A server with other data may have forgotten leases, even if its process is the same.
+    ReplacedDataIsForgotten,
+    /// A promoted replica abstains from its promotion on, because the time of the last grant by its old master is unknown.
+    PromotionsAreNoRestarts,
+    /// A server abstains if it started shortly before the client met it, because its predecessor may have granted leases.
+    YoungServersAbstain,
+    /// A young server votes unless a quorum of other servers is older or unknown. Otherwise, a cold start would wait.
+    ColdStartsAreTrusted,
+    /// Young servers are compared by age. A server that restarts soon after a cold start has forgotten its later grants.
+    OlderServersOutvoteYoung,
+    /// A server with durable settings remembers its grants only if its marker is present. Its disk may be empty.
+    DurabilityIsProven,
+    /// A server without the last receipt of the client has an older copy of its data.
+    OlderDataIsForgotten,
+    /// Durable settings do not prove to a new client that the data was kept.
+    NewcomersTrustNoSettings,
     /// A node's list of permit holders counts as long as the token provably owns the admission lock there.
     ListsEndWithTheAdmissionLock,
     /// A vote for a permit is won back only after a quorum has confirmed the permit since the return. Otherwise the permit may have been

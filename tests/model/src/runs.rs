@@ -3,6 +3,7 @@
 use crate::fencing::{Fencing, Variant};
 use crate::lock::{Scenario, UNBOUNDED};
 use crate::permits::{Permits, Variant as PermitsVariant};
+use crate::restarts::{Fault, Restarts};
 use crate::rule::Rule;
 use crate::search::{Limits, Model, Outcome, search};
 use crate::sets::{Class, Sets, Wish};
@@ -62,6 +63,12 @@ pub fn of_the_tests() -> Vec<Run> {
         ),
         run("a reader and a writer, a crash", Scenario { crashes: 1, expiries: 1, polls: 1, ..shared(3, 2, 0b01) }),
         run("a writer and a reader, a cut", Scenario { cuts: 1, fast: true, ..shared(3, 2, 0b10) }),
+        run("scripts that fail", Scenario { failures: 2, polls: 1, give_up: true, ..pair() }),
+        run("scripts that fail, one node, a cut", Scenario { failures: 1, polls: 1, cuts: 1, ..Scenario::new(1, 2) }),
+        run("forged messages", Scenario { forgeries: 1, fast: true, give_up: true, ..pair() }),
+        run("two forged messages", Scenario { forgeries: 2, ..pair() }),
+        run("forged messages, one node, three tokens", Scenario { forgeries: 2, give_up: true, ..Scenario::new(1, 3) }),
+        run("forged messages, a cut", Scenario { forgeries: 1, cuts: 1, ..Scenario::new(1, 2) }),
         run("any node, a detached lock", Scenario { adopters: 2, ..Scenario::lone_node(3, 2) }),
         run("any node, a cut", Scenario { cuts: 1, ..Scenario::lone_node(2, 2) }),
     ]
@@ -133,6 +140,12 @@ pub fn without_a_rule() -> Vec<(Rule, Scenario, &'static str)> {
         (Rule::LeavingUnblocks, Scenario { give_up: true, ..shared(1, 3, 0b101) }, "nothing is on its way"),
         (Rule::BlockersArePinged, crash(timers(shared(1, 3, 0b101))), "polling does not help"),
         (Rule::ReadersTogether, shared(1, 3, 0b110), "nothing is on its way"),
+        (Rule::ForeignTokensAreIgnored, Scenario { forgeries: 1, ..pair() }, "hold the lock at once"),
+        (
+            Rule::FailedScriptsAreReleased,
+            Scenario { failures: 1, polls: 1, give_up: true, ..pair() },
+            "still has a key or a queue",
+        ),
     ]
 }
 
@@ -238,46 +251,147 @@ fn several(nodes: usize, wanted: &[Wish]) -> Sets {
 /// Returns the fencing scenarios of the test run, each with its name.
 #[must_use]
 pub fn fencing() -> Vec<(&'static str, Fencing)> {
-    let pair = Fencing {
-        tokens: 2,
-        wants: [1; 3],
-        rounds: 2,
-        ballots: 2,
-        changes: 1,
-        wipes: 0,
-        learns: false,
-        variant: Variant::Protocol,
-    };
+    let calm = Fencing { changes: 0, ..FENCING_PAIR };
+    let learning = Fencing { learns: true, ..calm };
     vec![
-        ("two tokens, two rounds, a change", pair),
-        ("two tokens, nodes that lose their data", Fencing { rounds: 1, changes: 0, wipes: 2, ..pair }),
-        (
-            "two tokens, a node that loses its data when all know it",
-            Fencing { changes: 0, wipes: 1, learns: true, ..pair },
-        ),
-        ("three tokens", Fencing { tokens: 3, rounds: 1, changes: 0, ..pair }),
-        ("a name, and it and another with one number", Fencing { wants: [1, 3, 0], ..pair }),
+        ("two tokens, two rounds, a change", FENCING_PAIR),
+        ("two tokens, nodes that lose their data", Fencing { rounds: 1, wipes: 2, ..calm }),
+        ("two tokens, a node that loses its data when all know it", Fencing { wipes: 1, ..learning }),
+        ("two tokens, nodes that lose their data and are taught", Fencing { wipes: 2, ..learning }),
+        ("two tokens, a damaged register", Fencing { poisons: 1, ..calm }),
+        ("two tokens, two damaged registers", Fencing { poisons: 2, ..calm }),
+        ("three tokens", Fencing { tokens: 3, rounds: 1, ..calm }),
+        ("a name, and it and another with one number", Fencing { wants: [1, 3, 0], ..FENCING_PAIR }),
+    ]
+}
+
+/// Returns each rule of fencing numbers with a scenario that needs it, and a part of the resulting error.
+#[must_use]
+pub fn fencing_without_a_rule() -> Vec<(Rule, Fencing, &'static str)> {
+    let late = "a number that does not rise";
+    let calm = Fencing { changes: 0, ..FENCING_PAIR };
+    let learning = Fencing { learns: true, ..calm };
+    vec![
+        (Rule::BallotsOnlyRise, FENCING_PAIR, late),
+        (Rule::EveryRegisterAccepts, Fencing { wants: [1, 3, 0], ..FENCING_PAIR }, late),
+        (Rule::AcceptsAreOfOneRound, FENCING_PAIR, late),
+        (Rule::RefusedIsNotIssued, FENCING_PAIR, late),
+        (Rule::AcceptsEndWithTheVote, FENCING_PAIR, late),
+        (Rule::WonVotesCarryTheNumber, Fencing { rounds: 1, wipes: 2, ..calm }, late),
+        (Rule::NodesLearnAgreedNumbers, Fencing { wipes: 1, ..learning }, late),
+        (Rule::ReturningNodesLearnNumbers, Fencing { wipes: 2, ..learning }, late),
+        (Rule::FarNumbersNeedAQuorum, Fencing { poisons: 1, ..calm }, "a damaged register has raised another node"),
+    ]
+}
+
+/// Returns simpler ways to make numbers, each with a scenario that refutes it, and a part of the resulting error.
+#[must_use]
+pub fn simpler_fencing() -> Vec<(Fencing, &'static str)> {
+    let varied = |variant, model| Fencing { variant, ..model };
+    let calm = Fencing { changes: 0, ..FENCING_PAIR };
+    vec![
+        (varied(Variant::Overwrites, FENCING_PAIR), "a number that does not rise"),
+        (varied(Variant::OneNodeIsEnough, FENCING_PAIR), "a number that does not rise"),
+        (varied(Variant::TellsCount, Fencing { wipes: 1, learns: true, ..calm }), "a number that does not rise"),
+        (varied(Variant::FarNumbersAreIgnored, Fencing { poisons: 2, ..calm }), "gets no number"),
     ]
 }
 
 /// Returns the fencing scenarios of the long run, each with its name. The last may have more states than the memory allows.
 #[must_use]
 pub fn fencing_of_the_long_run() -> Vec<(&'static str, Fencing)> {
-    let pair = Fencing {
-        tokens: 2,
-        wants: [1; 3],
-        rounds: 2,
-        ballots: 2,
-        changes: 1,
-        wipes: 0,
-        learns: false,
-        variant: Variant::Protocol,
-    };
     vec![
-        ("three tokens, a change", Fencing { tokens: 3, rounds: 1, ..pair }),
-        ("two names, and both with one number", Fencing { tokens: 3, wants: [1, 2, 3], rounds: 1, ..pair }),
-        ("three fencing numbers", Fencing { tokens: 3, ballots: 3, changes: 2, ..pair }),
+        ("three tokens, a change", Fencing { tokens: 3, rounds: 1, ..FENCING_PAIR }),
+        ("two names, and both with one number", Fencing { tokens: 3, wants: [1, 2, 3], rounds: 1, ..FENCING_PAIR }),
+        ("three fencing numbers", Fencing { tokens: 3, ballots: 3, changes: 2, ..FENCING_PAIR }),
     ]
+}
+
+const FENCING_PAIR: Fencing = Fencing {
+    tokens: 2,
+    wants: [1; 3],
+    rounds: 2,
+    ballots: 2,
+    changes: 1,
+    wipes: 0,
+    learns: false,
+    poisons: 0,
+    variant: Variant::Protocol,
+};
+
+/// Returns the restart scenarios of the test run, each with its name.
+#[must_use]
+pub fn restarts() -> Vec<(&'static str, Restarts)> {
+    let newcomer = |servers| Restarts { is_newcomer: true, ..restarting(servers) };
+    let cold = |servers| Restarts { is_cold: true, ..newcomer(servers) };
+    let durable = |model| Restarts { are_durable: true, ..model };
+    vec![
+        ("three servers, one restarts empty", Restarts { asks: 2, ..restarting(3) }),
+        ("three servers, two restart empty", Restarts { faults: 2, asks: 2, ..restarting(3) }),
+        ("four servers, two restart empty", Restarts { faults: 2, ..restarting(4) }),
+        ("three servers, a promoted replica", promoting(3)),
+        ("three servers, replaced data, no markers", Restarts { asks: 2, ..replacing(3) }),
+        ("three durable servers, a restart with any data", Restarts { kinds: ANY_RESTART, ..durable(restarting(3)) }),
+        (
+            "three durable servers, two restarts with all data or none",
+            Restarts { kinds: &[Fault::Restart, Fault::RestartEmpty], faults: 2, ..durable(restarting(3)) },
+        ),
+        ("three servers, a newcomer", newcomer(3)),
+        ("four servers, a newcomer", newcomer(4)),
+        ("five servers, a newcomer", newcomer(5)),
+        ("three durable servers, a newcomer", durable(newcomer(3))),
+        ("three servers, a cold start", cold(3)),
+        ("four servers, a cold start", cold(4)),
+        ("five servers, a cold start", cold(5)),
+        ("three durable servers, a cold start", durable(cold(3))),
+        ("three servers, a cold start of all processes", Restarts { is_newcomer: false, ..cold(3) }),
+    ]
+}
+
+/// Returns each rule about restarts with a scenario that needs it, and a part of the resulting error.
+#[must_use]
+pub fn restarts_without_a_rule() -> Vec<(Rule, Restarts, &'static str)> {
+    let both = "hold the lock at once";
+    let newcomer = Restarts { is_newcomer: true, ..restarting(3) };
+    let cold = Restarts { is_cold: true, ..newcomer };
+    let durable = Restarts { are_durable: true, ..restarting(3) };
+    vec![
+        (Rule::FindingProvesNothing, Restarts { asks: 2, ..restarting(3) }, both),
+        (Rule::PromotionsAreNoRestarts, promoting(3), both),
+        (Rule::ReplacedDataIsForgotten, replacing(3), both),
+        (Rule::YoungServersAbstain, newcomer, both),
+        (Rule::ColdStartsAreTrusted, cold, "no server has forgotten a lock"),
+        (Rule::OlderServersOutvoteYoung, cold, both),
+        (Rule::DurabilityIsProven, durable, both),
+        (Rule::OlderDataIsForgotten, Restarts { kinds: &[Fault::RestartOnCopy], ..durable }, both),
+        (Rule::NewcomersTrustNoSettings, Restarts { are_durable: true, ..newcomer }, both),
+    ]
+}
+
+const ANY_RESTART: &[Fault] = &[Fault::Restart, Fault::RestartEmpty, Fault::RestartOnCopy];
+
+/// Returns a scenario in which one server restarts empty, and both clients know the servers.
+fn restarting(servers: usize) -> Restarts {
+    Restarts {
+        servers,
+        is_cold: false,
+        are_durable: false,
+        has_markers: true,
+        is_newcomer: false,
+        kinds: &[Fault::RestartEmpty],
+        faults: 1,
+        cuts: 0,
+        asks: 1,
+        without: None,
+    }
+}
+
+fn promoting(servers: usize) -> Restarts {
+    Restarts { kinds: &[Fault::Promote], cuts: 1, ..restarting(servers) }
+}
+
+fn replacing(servers: usize) -> Restarts {
+    Restarts { kinds: &[Fault::Replace], has_markers: false, ..restarting(servers) }
 }
 
 /// Returns the permit scenarios of the test run, each with its name.

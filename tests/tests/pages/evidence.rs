@@ -9,7 +9,8 @@ use crate::page::{Page, workspace};
 use redlock_model::lock::{Scenario, UNBOUNDED};
 use redlock_model::permits::Variant;
 use redlock_model::recorded::{Row, Table};
-use redlock_model::{Rule, runs};
+use redlock_model::restarts::Restarts;
+use redlock_model::runs;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -58,15 +59,10 @@ fn promises(cases: &[Case]) -> String {
 fn symptoms() -> BTreeMap<String, &'static str> {
     let mut symptoms: BTreeMap<_, _> =
         runs::without_a_rule().into_iter().map(|(rule, _, symptom)| (format!("{rule:?}"), symptom)).collect();
-    let numbers = [
-        Rule::BallotsOnlyRise,
-        Rule::EveryRegisterAccepts,
-        Rule::AcceptsAreOfOneRound,
-        Rule::RefusedIsNotIssued,
-        Rule::AcceptsEndWithTheVote,
-        Rule::WonVotesCarryTheNumber,
-    ];
-    symptoms.extend(numbers.map(|rule| (format!("{rule:?}"), "a number that does not rise")));
+    symptoms
+        .extend(runs::fencing_without_a_rule().into_iter().map(|(rule, _, symptom)| (format!("{rule:?}"), symptom)));
+    symptoms
+        .extend(runs::restarts_without_a_rule().into_iter().map(|(rule, _, symptom)| (format!("{rule:?}"), symptom)));
     for (rule, _, symptom) in runs::sets_without_a_rule() {
         symptoms.entry(format!("{rule:?}")).or_insert(symptom);
     }
@@ -117,6 +113,8 @@ fn bounds(scenario: &Scenario) -> String {
         many(scenario.polls, "polls"),
         many(scenario.crashes, "crashes"),
         many(scenario.cuts, "cuts"),
+        many(scenario.failures, "failed scripts"),
+        many(scenario.forgeries, "forged messages"),
         has(scenario.fast, "first tries"),
         has(scenario.give_up, "giving up"),
         has(scenario.frozen, "a frozen node"),
@@ -127,6 +125,12 @@ fn bounds(scenario: &Scenario) -> String {
     ];
     let bounds: Vec<_> = bounds.into_iter().flatten().collect();
     if bounds.is_empty() { "-".to_owned() } else { bounds.join(", ") }
+}
+
+/// Describes the faults of restarted servers.
+fn faults(model: &Restarts) -> String {
+    let kinds: Vec<_> = model.kinds.iter().map(|kind| format!("{kind:?}")).collect();
+    format!("{} of {}", model.faults, kinds.join(", "))
 }
 
 /// Returns the row of a search, with a remark if the search has not been run yet.
@@ -149,11 +153,12 @@ fn of_lock(runs: &[runs::Run], found: &[Row]) -> String {
 
 fn model() -> String {
     let (lock, fencing, long) = (Table::Lock.read(), Table::Fencing.read(), Table::Long.read());
-    let sets = Table::Sets.read();
-    let states: usize = lock.iter().chain(&sets).chain(&fencing).map(|row| row.states).sum();
+    let (sets, restarts) = (Table::Sets.read(), Table::Restarts.read());
+    let states: usize = lock.iter().chain(&sets).chain(&fencing).chain(&restarts).map(|row| row.states).sum();
     let is_complete = runs::of_the_tests().iter().all(|run| lock.iter().any(|row| row.name == run.name))
         && runs::sets().iter().all(|(name, _)| sets.iter().any(|row| row.name == *name))
-        && runs::fencing().iter().all(|(name, _)| fencing.iter().any(|row| row.name == *name));
+        && runs::fencing().iter().all(|(name, _)| fencing.iter().any(|row| row.name == *name))
+        && runs::restarts().iter().all(|(name, _)| restarts.iter().any(|row| row.name == *name));
     assert!(is_complete, "states are missing: UPDATE_EXPECT=1 cargo test -p redlock-model");
     let head = "| scenario | nodes | tokens | with | states | searched |\n|---|---:|---:|---|---:|---|\n";
     let of_tests = of_lock(&runs::of_the_tests(), &lock);
@@ -169,20 +174,26 @@ fn model() -> String {
     let numbers: String = numbers
         .map(|(name, model, found)| {
             let what = format!(
-                "{} | {} | {} | {} | {}",
-                model.tokens, model.rounds, model.ballots, model.changes, model.wipes
+                "{} | {} | {} | {} | {} | {}",
+                model.tokens, model.rounds, model.ballots, model.changes, model.wipes, model.poisons
             );
             searched(name, &what, found)
         })
         .collect();
+    let of_restarts = runs::restarts().into_iter().map(|(name, model)| {
+        searched(name, &format!("{} | {} | {}", model.servers, model.asks, faults(&model)), &restarts)
+    });
+    let of_restarts: String = of_restarts.collect();
     format!(
         "\n## Model\n\nThe model searches every state of each scenario. Each run of the tests searches {} states, and compares their number \
          with this table. The numbers of expiries, polls, crashes and cuts are upper bounds.\n\n{head}{of_tests}\n\
          Several keys, and paths of a tree:\n\n{head}{of_several}\n\
          Results of the last long run (`tests/run.sh --long`):\n\n{head}{of_long}\n\
          Fencing numbers. The last three rows belong to the long run:\n\n\
-         | scenario | tokens | rounds | ballots | changes | wipes | states | searched |\n\
-         |---|---:|---:|---:|---:|---:|---:|---|\n{numbers}",
+         | scenario | tokens | rounds | ballots | changes | wipes | damaged | states | searched |\n\
+         |---|---:|---:|---:|---:|---:|---:|---:|---|\n{numbers}\n\
+         Restarted servers, with two clients that each ask all servers this many times:\n\n\
+         | scenario | servers | asks | faults | states | searched |\n|---|---:|---:|---|---:|---|\n{of_restarts}",
         grouped(states as u64)
     )
 }
@@ -262,8 +273,8 @@ fn open() -> String {
     let rules = variants("protocol/rules.rs", "pub(crate) enum Rule");
     let unseen: Vec<_> = rules.iter().map(|rule| &rule.name).filter(|name| !symptoms.contains_key(*name)).collect();
     format!(
-        "\n## Not covered\n\n{unknown}\n- {} rules are checked only by random schedules and by unit tests. The model has no time and no inside of a \
-         process, so it cannot check them: {}.\n",
+        "\n## Not covered\n\n{unknown}\n- {} rules are checked only by random schedules and by unit tests. The model has no time, except for restarts, \
+         and no inside of a process, so it cannot check them: {}.\n",
         unseen.len(),
         code(unseen)
     )

@@ -41,7 +41,9 @@ same_names! {
     AllHoldersHear LeavingUnblocks BlockersArePinged ReadersTogether IntentsKeepOut PartsLeftAreReleased DowngradeNeverRises
     VotesAreWonBack WaitersYieldToTheHolder YieldAtOnce CutYieldTaints ReleasesAreSeenThrough UnknownTokensAreReleased ValidityFromTheSend
     BallotsOnlyRise EveryRegisterAccepts AcceptsAreOfOneRound RefusedIsNotIssued AcceptsEndWithTheVote WonVotesCarryTheNumber
-    NodesLearnAgreedNumbers
+    NodesLearnAgreedNumbers ReturningNodesLearnNumbers FarNumbersNeedAQuorum ForeignTokensAreIgnored FailedScriptsAreReleased
+    FindingProvesNothing ReplacedDataIsForgotten PromotionsAreNoRestarts YoungServersAbstain ColdStartsAreTrusted
+    OlderServersOutvoteYoung DurabilityIsProven OlderDataIsForgotten NewcomersTrustNoSettings
     ListsEndWithTheAdmissionLock ListsAreUnited VotersAreAskedFirst
 }
 

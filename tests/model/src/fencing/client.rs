@@ -1,11 +1,11 @@
 //! Client of a token: it proposes ballots to all nodes until a quorum accepts one, and then holds the lock with that number.
 
-use super::command::{MOST, Sent};
-use super::state::{Link, NODES, Phase, State};
+use super::command::{FAR, MOST, Sent};
+use super::state::{Column, Link, NODES, Phase, State};
 use super::{Action, Fencing, Variant};
 use crate::rule::Rule;
 
-const QUORUM: usize = 2;
+pub(super) const QUORUM: usize = 2;
 
 /// Limit on the commands on one connection. Too small: a client could not continue while a node is slow.
 const MOST_ON_THE_WAY: u32 = 2;
@@ -19,10 +19,10 @@ impl Fencing {
                 if token > 0
                     && self.wants[token - 1] == self.wants[token]
                     && state.clients[token - 1].phase == Phase::Idle => {}
-            Phase::Idle => self.proposals(0, token, actions),
+            Phase::Idle => self.proposals(state, 0, token, actions),
             Phase::Asking => {
                 if client.rounds < self.rounds {
-                    self.proposals(client.ballot, token, actions);
+                    self.proposals(state, client.ballot, token, actions);
                 }
                 if let Some(number) = self.number(state, token) {
                     actions.push(Action::Hold { token, number });
@@ -38,10 +38,53 @@ impl Fencing {
     }
 
     /// Adds the possible proposals. Clocks may show any time, so a client may propose any ballot that it has not proposed before.
-    fn proposals(&self, latest: u8, token: usize, actions: &mut Vec<Action>) {
+    /// A ballot that no clock explains only follows a larger one that counts.
+    fn proposals(&self, state: &State, latest: u8, token: usize, actions: &mut Vec<Action>) {
         let is_again = latest > 0 && self.variant == Variant::ProposesAgain;
         let from = if is_again { latest } else { latest + 1 };
-        actions.extend((from..=MOST.min(self.ballots)).map(|ballot| Action::Propose { token, ballot }));
+        let far = self.far_number(state, token).map(|far| far.max(latest) + 1).filter(|far| *far <= MOST);
+        let ballots = (from..=MOST.min(self.ballots)).chain(far);
+        actions.extend(ballots.map(|ballot| Action::Propose { token, ballot }));
+    }
+
+    /// Returns the largest ballot that no clock explains and that counts: a quorum of nodes has returned it or a larger one.
+    fn far_number(&self, state: &State, token: usize) -> Option<u8> {
+        let mut far = state.links(token).map(|link| link.far);
+        far.sort_unstable_by(|one, other| other.cmp(one));
+        let needed = match self.variant {
+            Variant::FarNumbersAreIgnored => return None,
+            Variant::Without(Rule::FarNumbersNeedAQuorum) => 1,
+            _ => QUORUM,
+        };
+        Some(far[needed - 1]).filter(|far| *far > 0)
+    }
+
+    /// Returns `true` if the token gets no number in some rounds without a disturbance, although it has the votes of all nodes or of a
+    /// quorum of undamaged nodes, and there are larger numbers.
+    pub(super) fn is_stuck(&self, state: &State, token: usize) -> bool {
+        let links = || state.columns.iter().map(|column| (column.is_damaged, column.links[token]));
+        let is_quiet = links().all(|(_, link)| link.commands.is_empty());
+        let healthy = links().filter(|(is_damaged, link)| !is_damaged && link.has_vote).count();
+        let has_votes = healthy >= QUORUM || state.votes(token) == NODES;
+        if state.clients[token].phase != Phase::Asking || !has_votes || !is_quiet {
+            return false;
+        }
+        let mut state = *state;
+        // The first round may only find out which numbers the nodes have.
+        for _ in 0..3 {
+            let latest = state.clients[token].ballot;
+            let near = state.columns.iter().map(|column| column.registers[0].0).filter(|number| *number < FAR).max();
+            let next = near.into_iter().chain(self.far_number(&state, token)).chain([latest]).max().unwrap_or(0) + 1;
+            if next > MOST {
+                return false;
+            }
+            propose(&mut state, token, next);
+            (0..NODES).for_each(|node| self.execute(&mut state, token, node, true));
+            if self.number(&state, token).is_some() {
+                return false;
+            }
+        }
+        true
     }
 
     /// Returns the nodes that a waiting token may give to another token.
@@ -101,6 +144,10 @@ impl Fencing {
         }
         let client = &mut state.clients[token];
         (client.phase, client.ballot) = (Phase::Holding, number);
+        if self.learns && !self.lacks(Rule::NodesLearnAgreedNumbers) {
+            let owe = |column: &mut Column| self.names(token).for_each(|name| column.owe(name, number));
+            state.columns.iter_mut().for_each(owe);
+        }
     }
 
     pub(super) fn lacks(&self, rule: Rule) -> bool {

@@ -1,7 +1,10 @@
 //! Commands of a client to a node, each as one code.
 
 /// Largest ballot.
-pub(super) const MOST: u8 = 4;
+pub(super) const MOST: u8 = 6;
+
+/// Smallest ballot that no clock explains. Healthy nodes do not reach it, unless a quorum has returned such a ballot.
+pub(super) const FAR: u8 = 4;
 
 /// One command in transit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

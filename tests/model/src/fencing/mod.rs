@@ -18,10 +18,11 @@ use std::fmt;
 use crate::fifo::Fifo;
 use crate::rule::Rule;
 use crate::search::Model;
-use command::Sent;
+use client::QUORUM;
+use command::{FAR, Sent};
 pub use node::Register;
 pub use state::State;
-use state::{NAMES, NODES, Phase};
+use state::{Column, NAMES, NODES, Phase};
 
 /// Way in which numbers are made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,12 +36,16 @@ pub enum Variant {
     Overwrites,
     /// The lock is held with a number that one node has accepted.
     OneNodeIsEnough,
+    /// A node that learns a number counts as if it had accepted the number.
+    TellsCount,
+    /// A number that no clock explains never counts, even if a quorum returns it.
+    FarNumbersAreIgnored,
     /// A token proposes the same ballot again. This is safe, because an accepted ballot ends with its vote.
     ProposesAgain,
 }
 
 /// Three nodes, and tokens that each want the lock with a number, or two locks with one number.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fencing {
     /// Number of tokens, at most 3.
     pub tokens: usize,
@@ -48,15 +53,17 @@ pub struct Fencing {
     pub wants: [u8; 3],
     /// Number of rounds that a token may begin.
     pub rounds: u8,
-    /// The largest ballot, at most 4.
+    /// The largest ballot that a clock shows, at most 3.
     pub ballots: u8,
     /// Largest number of expired keys, and of nodes that a waiting token gives away.
     pub changes: u8,
     /// Number of nodes that lose their data, one after the other: each while a lock is held on all of them.
     pub wipes: u8,
-    /// Nodes learn the agreed numbers that they have missed. A node then loses its data only when all nodes know the latest numbers, and
-    /// not while a lock is held on all of them.
+    /// Nodes learn the agreed numbers that they have missed, and all known numbers after a loss of data. A node then loses its data only when
+    /// no node has yet to learn a number, and not while a lock is held on all of them.
     pub learns: bool,
+    /// Number of nodes whose registers get a number that no clock explains.
+    pub poisons: u8,
     /// Way in which numbers are made.
     pub variant: Variant,
 }
@@ -81,8 +88,10 @@ pub enum Action {
     WinBack { token: usize, node: usize },
     /// A node loses its data.
     Wipe { node: usize },
-    /// A node receives the latest agreed numbers.
+    /// A node receives the agreed numbers that it owes, or all known numbers.
     Learn { node: usize },
+    /// The registers of a node are damaged.
+    Poison { node: usize },
     /// A holder ends, and its token is released everywhere.
     End { token: usize },
 }
@@ -105,13 +114,21 @@ impl Model for Fencing {
             actions.extend((0..NAMES).filter(may_expire).map(|name| Action::Expire { node, name }));
             let is_held_everywhere =
                 |token: usize| state.clients[token].phase == Phase::Holding && state.votes(token) == NODES;
-            let may_wipe =
-                || if self.learns { self.is_known_everywhere(state) } else { (0..self.tokens).any(is_held_everywhere) };
+            let may_wipe = || {
+                if self.learns {
+                    !state.columns.iter().any(Column::is_behind)
+                } else {
+                    (0..self.tokens).any(is_held_everywhere)
+                }
+            };
             if state.wipes < self.wipes && may_wipe() {
                 actions.push(Action::Wipe { node });
             }
-            if self.learns && state.wipes < self.wipes && !column.knows(state.issued) {
+            if column.is_behind() {
                 actions.push(Action::Learn { node });
+            }
+            if state.poisons < self.poisons && !column.is_damaged {
+                actions.push(Action::Poison { node });
             }
         }
     }
@@ -135,7 +152,14 @@ impl Model for Fencing {
             Action::Hold { token, number } => self.hold(&mut state, token, number),
             Action::WinBack { token, node } => self.win_back(&mut state, token, node),
             Action::Wipe { node } => self.wipe(&mut state, node),
-            Action::Learn { node } => state.columns[node].learn(state.issued),
+            Action::Learn { node } => self.learn(&mut state, node),
+            Action::Poison { node } => {
+                state.poisons += 1;
+                let column = &mut state.columns[node];
+                column.is_damaged = true;
+                column.registers.iter_mut().for_each(|register| register.raise(FAR));
+                column.settle();
+            }
             Action::End { token } => client::end(&mut state, token),
         }
         state
@@ -155,7 +179,16 @@ impl Model for Fencing {
     }
 
     fn violation(&self, state: &State, _stuck: bool) -> Option<String> {
-        state.is_late.then(|| "a token holds the lock with a number that is not above all before".to_owned())
+        if state.is_late {
+            return Some("a token holds the lock with a number that does not rise".to_owned());
+        }
+        let is_raised =
+            |column: &Column| !column.is_damaged && column.registers.iter().any(|register| register.0 >= FAR);
+        if usize::from(state.poisons) < QUORUM && state.columns.iter().any(is_raised) {
+            return Some("a damaged register has raised another node".to_owned());
+        }
+        let stuck = (0..self.tokens).filter(|_| self.poisons > 0).find(|token| self.is_stuck(state, *token))?;
+        Some(format!("t{stuck} has enough votes and gets no number"))
     }
 
     fn show(&self, state: &State) -> String {
@@ -187,8 +220,15 @@ impl Fencing {
         let may_propose = |by_owner: bool| is_granted || !by_owner && wanted.len() == 1;
         let ballot = sent.ballot().filter(|(_, by_owner)| may_propose(*by_owner)).map(|(ballot, _)| ballot);
         let accepted = ballot.filter(|ballot| self.propose(&mut column.registers, &wanted, *ballot));
-        if heard && is_granted && matches!(state.clients[token].phase, Phase::Asking | Phase::Holding) {
+        column.settle();
+        let is_listening = heard && matches!(state.clients[token].phase, Phase::Asking | Phase::Holding);
+        if is_listening && is_granted {
             self.hear(&mut column.links[token], accepted);
+        }
+        // A number for several names that no clock explains is not used.
+        let refused = ballot.filter(|_| is_listening && accepted.is_none() && wanted.len() == 1);
+        if refused.is_some_and(|_| column.registers[wanted[0]].0 >= FAR) {
+            column.links[token].far = column.registers[wanted[0]].0;
         }
     }
 
@@ -213,9 +253,14 @@ impl Fencing {
         }
     }
 
-    /// Returns `true` if every node knows the latest number of each name.
-    fn is_known_everywhere(&self, state: &State) -> bool {
-        self.lacks(Rule::NodesLearnAgreedNumbers) || state.columns.iter().all(|column| column.knows(state.issued))
+    /// Raises the registers of a node. This is not an acceptance.
+    fn learn(&self, state: &mut State, at: usize) {
+        let column = &mut state.columns[at];
+        let told = if column.is_returning { state.issued[0] } else { column.owed[0] };
+        column.learn(state.issued);
+        if self.variant == Variant::TellsCount {
+            column.links.iter_mut().filter(|link| link.has_vote).for_each(|link| link.accepted = told);
+        }
     }
 
     /// Empties a node, and ends its connections.
@@ -223,6 +268,7 @@ impl Fencing {
         (0..NAMES).for_each(|name| self.expire(state, at, name));
         let column = &mut state.columns[at];
         column.registers = Default::default();
+        column.is_returning = self.learns && !self.lacks(Rule::ReturningNodesLearnNumbers);
         column.links.iter_mut().for_each(|link| link.commands = Fifo::default());
         state.wipes += 1;
     }
@@ -256,7 +302,8 @@ impl fmt::Display for Action {
             Self::Hold { token, number } => write!(f, "t{token} holds the lock with {number}"),
             Self::WinBack { token, node } => write!(f, "t{token} asks for the vote of node {node}"),
             Self::Wipe { node } => write!(f, "node {node} loses its data"),
-            Self::Learn { node } => write!(f, "node {node} learns the latest numbers"),
+            Self::Learn { node } => write!(f, "node {node} learns the numbers that it has missed"),
+            Self::Poison { node } => write!(f, "the registers of node {node} are damaged"),
             Self::End { token } => write!(f, "t{token} ends"),
         }
     }

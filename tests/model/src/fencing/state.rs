@@ -23,6 +23,8 @@ pub struct State {
     pub(crate) changes: u8,
     /// Number of nodes that have lost their data.
     pub(crate) wipes: u8,
+    /// Number of nodes whose registers were damaged.
+    pub(crate) poisons: u8,
 }
 
 /// Node with its connections to all tokens. Sorting the columns removes the symmetry of the nodes.
@@ -30,6 +32,12 @@ pub struct State {
 pub(crate) struct Column {
     pub(crate) registers: [Register; NAMES],
     pub(crate) owners: [Option<u8>; NAMES],
+    /// Agreed number of each name that the node has not accepted, and has yet to learn. 0 for none.
+    pub(crate) owed: [u8; NAMES],
+    /// `true` if the node has lost its data and was not taught the known numbers yet.
+    pub(crate) is_returning: bool,
+    /// `true` if the registers were damaged.
+    pub(crate) is_damaged: bool,
     pub(crate) links: [Link; TOKENS],
 }
 
@@ -42,6 +50,8 @@ pub(crate) struct Link {
     pub(crate) has_vote: bool,
     /// Ballot that the node has accepted according to the client, 0 for none.
     pub(crate) accepted: u8,
+    /// Largest ballot that no clock explains, of those that the node has returned with a refusal. 0 for none.
+    pub(crate) far: u8,
 }
 
 /// The client of one token.
@@ -67,14 +77,31 @@ impl Phase {
 }
 
 impl Column {
-    /// Returns `true` if no register is lower than the latest number of its name.
-    pub(crate) fn knows(&self, issued: [u8; NAMES]) -> bool {
-        self.registers.iter().zip(issued).all(|(register, issued)| register.0 >= issued)
+    /// Records that the node has not accepted an agreed `number`.
+    pub(crate) fn owe(&mut self, name: usize, number: u8) {
+        if self.registers[name].0 < number {
+            self.owed[name] = self.owed[name].max(number);
+        }
     }
 
-    /// Raises the registers to the latest number of each name.
+    /// Returns `true` if the node has yet to learn a number.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.is_returning || self.owed != [0; NAMES]
+    }
+
+    /// Raises the registers to the numbers that the node owes, and to those of `issued` if it has lost its data.
     pub(crate) fn learn(&mut self, issued: [u8; NAMES]) {
-        self.registers.iter_mut().zip(issued).for_each(|(register, issued)| register.raise(issued));
+        let numbers = if self.is_returning { issued } else { self.owed };
+        self.registers.iter_mut().zip(numbers).for_each(|(register, number)| register.raise(number));
+        self.is_returning = false;
+        self.settle();
+    }
+
+    /// Forgets the debts that the registers have reached.
+    pub(crate) fn settle(&mut self) {
+        for (owed, register) in self.owed.iter_mut().zip(self.registers) {
+            *owed = if *owed <= register.0 { 0 } else { *owed };
+        }
     }
 }
 
@@ -89,12 +116,15 @@ impl Link {
     }
 
     fn word(self) -> u64 {
-        u64::from(self.commands.bits()) | u64::from(self.accepted) << 32 | u64::from(self.has_vote) << 40
+        u64::from(self.commands.bits())
+            | u64::from(self.accepted) << 32
+            | u64::from(self.has_vote) << 40
+            | u64::from(self.far) << 48
     }
 
     fn from_word(word: u64) -> Self {
-        let [.., accepted, has_vote, _, _] = word.to_le_bytes();
-        Self { commands: Fifo::from_bits(word as u32), has_vote: has_vote == 1, accepted }
+        let [.., accepted, has_vote, far, _] = word.to_le_bytes();
+        Self { commands: Fifo::from_bits(word as u32), has_vote: has_vote == 1, accepted, far }
     }
 }
 
@@ -127,7 +157,7 @@ impl State {
                 self.is_late.into(),
                 self.changes,
                 self.wipes,
-                0,
+                self.poisons,
                 0,
                 0,
             ]),
@@ -137,17 +167,24 @@ impl State {
         for column in &self.columns {
             let [one, other] = column.owners.map(|owner| owner.map_or(0, |owner| owner + 1));
             let [register, second] = column.registers;
-            push_packed(u64::from_le_bytes([register.0, one, second.0, other, 0, 0, 0, 0]), bytes);
+            let ([owed, owed_second], flags) = (column.owed, [column.is_returning.into(), column.is_damaged.into()]);
+            let [is_returning, is_damaged] = flags;
+            let word = [register.0, one, second.0, other, owed, owed_second, is_returning, is_damaged];
+            push_packed(u64::from_le_bytes(word), bytes);
             column.links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
         }
     }
 
     pub(crate) fn decode(tokens: usize, bytes: &mut &[u8]) -> Self {
-        let [first, second, is_late, changes, wipes, ..] = take_packed(bytes).to_le_bytes();
-        let mut state = Self { issued: [first, second], is_late: is_late == 1, changes, wipes, ..Self::default() };
+        let [first, second, is_late, changes, wipes, poisons, ..] = take_packed(bytes).to_le_bytes();
+        let mut state =
+            Self { issued: [first, second], is_late: is_late == 1, changes, wipes, poisons, ..Self::default() };
         state.clients[..tokens].iter_mut().for_each(|client| *client = Client::from_word(take_packed(bytes)));
         for column in &mut state.columns {
-            let [register, one, second, other, ..] = take_packed(bytes).to_le_bytes();
+            let [register, one, second, other, owed, owed_second, is_returning, is_damaged] =
+                take_packed(bytes).to_le_bytes();
+            (column.owed, column.is_returning, column.is_damaged) =
+                ([owed, owed_second], is_returning == 1, is_damaged == 1);
             column.registers = [Register(register), Register(second)];
             column.owners = [one.checked_sub(1), other.checked_sub(1)];
             column.links[..tokens].iter_mut().for_each(|link| *link = Link::from_word(take_packed(bytes)));

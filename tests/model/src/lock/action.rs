@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::forgery::Forged;
 use super::message::{Command, Reply};
 use super::scenario::{Scenario, UNBOUNDED};
 use super::state::{Phase, State};
@@ -14,7 +15,11 @@ use crate::rule::Rule;
 pub enum Action {
     /// A node executes the oldest command of a token.
     Execute { token: usize, node: usize, command: u8, noticed: bool },
-    /// A node executes the oldest command from a broken connection.
+    /// A node executes the oldest command of a token and answers with an error. With `keeps_vote`, the error changes nothing at the client.
+    Fail { token: usize, node: usize, command: u8, keeps_vote: bool },
+    /// A stranger forges a message about a token.
+    Forge { token: usize, node: usize, forged: Forged },
+    /// A node executes the oldest command from a broken connection, or from another process.
     ExecuteStale { token: usize, node: usize, command: u8, noticed: bool },
     /// Commands from a broken connection are lost.
     Lose { token: usize, node: usize },
@@ -77,6 +82,9 @@ pub(crate) fn apply(scenario: &Scenario, state: &State, action: Action) -> State
 impl World<'_> {
     fn on_link(&self, token: usize, node: usize, actions: &mut Vec<Action>) {
         self.on_network(token, node, actions);
+        if self.state.forgeries > 0 {
+            self.forgeries(token, node, actions);
+        }
         let (link, phase) = (self.link(token, node), self.phase(token));
         if link.down || !phase.is_alive() {
             return;
@@ -110,6 +118,9 @@ impl World<'_> {
         if works && !link.down && !link.commands.is_empty() {
             let command = link.commands.first();
             actions.extend(self.notices().map(|noticed| Action::Execute { token, node, command, noticed }));
+            if self.may_fail(token, command) {
+                actions.extend([true, false].map(|keeps_vote| Action::Fail { token, node, command, keeps_vote }));
+            }
         }
         if works && !link.stale.is_empty() {
             let command = link.stale.first();
@@ -175,6 +186,8 @@ impl World<'_> {
                 self.noticed = noticed;
                 self.execute_next(token, node);
             }
+            Action::Fail { token, node, keeps_vote, .. } => self.fail_next(token, node, keeps_vote),
+            Action::Forge { token, node, forged } => self.forge(token, node, forged),
             Action::ExecuteStale { token, node, noticed, .. } => {
                 self.noticed = noticed;
                 self.execute_stale(token, node);
@@ -253,6 +266,12 @@ impl fmt::Display for Action {
             }
             Self::ExecuteStale { token, node, command: code, noticed } => {
                 write!(f, "node {node} executes stale {} of t{token}{}", command(code), late(noticed))
+            }
+            Self::Fail { token, node, command: code, .. } => {
+                write!(f, "node {node} executes {} of t{token} and answers with an error", command(code))
+            }
+            Self::Forge { token, node, forged } => {
+                write!(f, "a forged message of node {node} about t{token}: {forged:?}")
             }
             Self::Lose { token, node } => write!(f, "what t{token} sent to node {node} before is lost"),
             Self::Deliver { token, node, reply: code } => {

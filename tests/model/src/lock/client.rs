@@ -82,6 +82,7 @@ impl World<'_> {
     /// Sends `command` to all nodes, without a place in the queues.
     pub(crate) fn try_at_once(&mut self, token: usize, command: Command) {
         self.state.phases[token] = Phase::Fast;
+        self.expect_answers(token);
         (0..self.scenario.nodes).for_each(|node| self.send(token, node, command));
     }
 
@@ -96,6 +97,9 @@ impl World<'_> {
 
     /// Enters the queues of all nodes.
     pub(crate) fn wait(&mut self, token: usize) {
+        if self.phase(token) != Phase::Fast {
+            self.expect_answers(token);
+        }
         self.state.phases[token] = Phase::Wait;
         (0..self.scenario.nodes).for_each(|node| self.send(token, node, Command::Acquire));
     }
@@ -193,7 +197,8 @@ impl World<'_> {
         for node in 0..self.scenario.nodes {
             let keeps = self.keeps(Rule::ReleasesAreSeenThrough);
             let link = self.link_mut(token, node);
-            if !link.down || keeps {
+            let has_nothing = std::mem::take(&mut link.has_only_failed) && link.unanswered() == 0;
+            if (!link.down || keeps) && !has_nothing {
                 link.commands.push(Command::Release.code());
             }
         }

@@ -2,6 +2,8 @@
 mod action;
 mod canonical;
 mod client;
+mod failure;
+mod forgery;
 mod lone_client;
 mod message;
 mod network;
@@ -67,6 +69,8 @@ impl Scenario {
         let bounds = State {
             crashes: self.crashes,
             cuts: self.cuts,
+            failures: self.failures,
+            forgeries: self.forgeries,
             expiries: self.expiries,
             polls: self.polls,
             ..State::default()
@@ -84,6 +88,9 @@ impl Scenario {
             } else {
                 world.wait(token);
             }
+        }
+        if let Some(made_up) = self.made_up() {
+            world.state.phases[made_up] = Phase::Left;
         }
         world.state
     }

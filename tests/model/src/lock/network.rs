@@ -20,7 +20,7 @@ impl World<'_> {
     }
 
     /// Runs `command` of `token` at the node. Returns `None` if the command has no answer.
-    fn execute(&mut self, node: usize, token: usize, command: Command) -> Option<Reply> {
+    pub(crate) fn execute(&mut self, node: usize, token: usize, command: Command) -> Option<Reply> {
         let (mut contents, without, sharing) = (self.node(node), self.scenario.without, self.scenario.sharing);
         let publish = &mut |to: u8, notice| self.publish(node, to.into(), notice);
         let reply = contents.execute(token as u8, command.verb(), sharing, without, publish);
@@ -35,6 +35,7 @@ impl World<'_> {
     pub(crate) fn execute_next(&mut self, token: usize, node: usize) {
         let Some(command) = Command::from_code(self.link(token, node).commands.first()) else { return };
         self.link_mut(token, node).commands.pop();
+        self.link_mut(token, node).has_only_failed = false;
         if let Some(reply) = self.execute(node, token, command) {
             self.answer(token, node, reply);
         }
@@ -90,7 +91,7 @@ impl World<'_> {
     }
 
     /// Publishes a notice about `token`. Returns `true` if the node counts a receiver.
-    fn publish(&mut self, node: usize, token: usize, notice: Notice) -> bool {
+    pub(crate) fn publish(&mut self, node: usize, token: usize, notice: Notice) -> bool {
         if !self.is_heard(node, token) {
             return !self.noticed;
         }
@@ -111,7 +112,7 @@ impl World<'_> {
         self.phase(token) != Phase::Crashed && !self.link(token, node).down
     }
 
-    fn push(&mut self, node: usize, token: usize, push: Reply) {
+    pub(crate) fn push(&mut self, node: usize, token: usize, push: Reply) {
         if self.phase(token) == Phase::Left {
             self.release_unknown(token, node);
         } else if (self.scenario.free.is_none() || self.scenario.proves > 0 && push.is_claim())
@@ -146,6 +147,7 @@ impl World<'_> {
         broken.tainted |= phase.is_alive() && link.has_yield_out() && self.keeps(Rule::CutYieldTaints);
         broken.vote &= phase == Phase::Hold;
         broken.claim &= broken.vote;
+        broken.has_only_failed = false;
         if link.is_releasing() && self.keeps(Rule::ReleasesAreSeenThrough) {
             broken.commands.push(Command::Release.code());
         }

@@ -24,6 +24,10 @@ pub struct Scenario {
     pub crashes: u8,
     /// Number of connections that may break.
     pub cuts: u8,
+    /// Number of scripts, at most 3, that end with an error after they have written everything.
+    pub failures: u8,
+    /// Number of messages, at most 3, that a stranger forges about any token. An additional token is then made up: no process has drawn it.
+    pub forgeries: u8,
     /// If `true`, the last node never executes a command.
     pub frozen: bool,
     /// Clients without rules send any command, with up to this number of unanswered commands on one connection. The property is then that
@@ -67,6 +71,8 @@ impl Scenario {
             give_up: false,
             crashes: 0,
             cuts: 0,
+            failures: 0,
+            forgeries: 0,
             frozen: false,
             free: None,
             proves: 0,
@@ -101,9 +107,14 @@ impl Scenario {
         self.nodes / 2 + 1
     }
 
-    /// Returns the number of tokens, including the successor.
+    /// Returns the number of tokens, including the successor and the token that is made up.
     pub(crate) fn all_tokens(&self) -> usize {
-        self.tokens + usize::from(self.successor)
+        self.tokens + usize::from(self.successor) + usize::from(self.forgeries > 0)
+    }
+
+    /// Returns the token that is made up, if messages are forged.
+    pub(crate) fn made_up(&self) -> Option<usize> {
+        (self.forgeries > 0).then(|| self.all_tokens() - 1)
     }
 
     /// Returns `true` if `token` tries to adopt the lock.

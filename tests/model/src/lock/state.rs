@@ -9,6 +9,9 @@ pub(crate) const NODES: usize = 3;
 /// Largest number of tokens of a scenario, including successors.
 pub(crate) const TOKENS: usize = 4;
 
+/// Bit in the byte of the owner: a byte follows with the links on which only failed scripts have answered.
+const HAS_FAILED: u32 = 5;
+
 /// Complete state of the model.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct State {
@@ -17,6 +20,8 @@ pub struct State {
     /// Remaining budgets of the scenario's bounds.
     pub(crate) crashes: u8,
     pub(crate) cuts: u8,
+    pub(crate) failures: u8,
+    pub(crate) forgeries: u8,
     pub(crate) expiries: u8,
     pub(crate) polls: u8,
 }
@@ -45,6 +50,9 @@ pub(crate) struct Link {
     pub(crate) claim: bool,
     pub(crate) tainted: bool,
     pub(crate) down: bool,
+    /// `true` if the client believes that the node has nothing of its token: all answers so far were errors of scripts. Always `false` if
+    /// failed scripts are released.
+    pub(crate) has_only_failed: bool,
 }
 
 /// Phase of the client of a token.
@@ -115,6 +123,7 @@ impl Link {
             tainted: flag(62),
             down: flag(63),
             claim: false,
+            has_only_failed: false,
         }
     }
 }
@@ -122,12 +131,15 @@ impl Link {
 impl State {
     pub(crate) fn encode(&self, nodes: usize, tokens: usize, bytes: &mut Vec<u8>) {
         let phases = self.phases.iter().rev().fold(0_u16, |bits, phase| bits << 3 | *phase as u16);
-        bytes.extend(phases.to_le_bytes());
+        let budgets = u16::from(self.failures) << (3 * TOKENS) | u16::from(self.forgeries) << (3 * TOKENS + 2);
+        bytes.extend((phases | budgets).to_le_bytes());
         bytes.extend([self.crashes | self.cuts << 4, self.expiries, self.polls]);
         for column in &self.columns[..nodes] {
             let [owner, queue, readers] = column.node.bytes();
             let claims = column.links.iter().rev().fold(0, |claims, link| claims << 1 | u8::from(link.claim));
-            bytes.extend([owner, queue | claims << TOKENS, readers]);
+            let failed = column.links.iter().rev().fold(0, |failed, link| failed << 1 | u8::from(link.has_only_failed));
+            bytes.extend([owner | u8::from(failed > 0) << HAS_FAILED, queue | claims << TOKENS, readers]);
+            bytes.extend((failed > 0).then_some(failed));
             column.links[..tokens].iter().for_each(|link| push_packed(link.word(), bytes));
         }
     }
@@ -138,14 +150,17 @@ impl State {
         for (token, phase) in state.phases.iter_mut().enumerate() {
             *phase = Phase::ALL[usize::from(phases >> (3 * token) & 7)];
         }
+        (state.failures, state.forgeries) = ((phases >> (3 * TOKENS) & 3) as u8, (phases >> (3 * TOKENS + 2)) as u8);
         let faults = take(bytes);
         (state.crashes, state.cuts) = (faults & 15, faults >> 4);
         (state.expiries, state.polls) = (take(bytes), take(bytes));
         for column in &mut state.columns[..nodes] {
             let (owner, waiting, readers) = (take(bytes), take(bytes), take(bytes));
+            let failed = if owner >> HAS_FAILED & 1 == 1 { take(bytes) } else { 0 };
             column.node = Node::from_bytes([owner, waiting & ((1 << TOKENS) - 1), readers]);
             for (token, link) in column.links[..tokens].iter_mut().enumerate() {
-                *link = Link { claim: waiting >> (TOKENS + token) & 1 == 1, ..Link::from_word(take_packed(bytes)) };
+                let (claim, has_only_failed) = (waiting >> (TOKENS + token) & 1 == 1, failed >> token & 1 == 1);
+                *link = Link { claim, has_only_failed, ..Link::from_word(take_packed(bytes)) };
             }
         }
         state
