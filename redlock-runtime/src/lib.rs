@@ -5,7 +5,7 @@
 //!
 //! #[distributed_lock(key = "order:{id}", wait = 2s)]
 //! async fn capture(id: u64) -> Result<String, LockError> {
-//!     // Runs only while this call holds the lock "order:<id>".
+//!     // Begins only when this call holds the lock "order:<id>".
 //!     Ok(format!("order {id} is paid"))
 //! }
 //!
@@ -132,6 +132,9 @@ pub use self::lock::{InvalidKey, InvalidToken, LockKey, LockPath, Mode, OwnerTok
 pub use self::manager::{Acquire, Inherited, LockManager, LockManagerBuilder};
 pub use self::node::redis::{Credentials, NodeConfig};
 pub use self::private::LockKeyPart;
+// Only for the text of a warning: the compiler prints this path in place of that through `__private`.
+#[doc(hidden)]
+pub use self::private::Same as RecursiveCall;
 pub use self::protocol::fencing_token::FencingToken;
 pub use self::request::{DetachedLock, Fenced, FencedSet, LockPart, LockRequest, OrderCheck, Unfenced, Wait};
 #[cfg(feature = "macros")]
