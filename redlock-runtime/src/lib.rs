@@ -13,7 +13,7 @@
 //! let locks = LockManager::in_memory(); // on Redis: LockManager::from_env()?
 //! locks.install()?; // every annotated function uses this manager
 //! assert_eq!(capture(7).await?, "order 7 is paid");
-//! locks.shutdown().await; // waits until the last lock is released
+//! locks.shutdown().await; // waits until the servers have answered all releases
 //! # Ok(()) }
 //! ```
 //!

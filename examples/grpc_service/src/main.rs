@@ -64,7 +64,7 @@ async fn serve(port: u16) -> Result<(), Box<dyn Error>> {
     let (service, incoming) = (BoxOfficeServer::new(seats), TcpIncoming::from(listener));
     Server::builder().serve_with_incoming_shutdown(service, incoming, stop_signal()).await?;
 
-    // Every call is answered now. `shutdown` waits until the last locks are released.
+    // Every call is answered now. `shutdown` waits until the servers have answered all releases.
     if !locks.shutdown().await {
         eprintln!("grpc_service: some locks could not be given back and are left to expire");
     }

@@ -25,6 +25,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // A call in progress finishes before the program stops.
         capture(7).await.unwrap_or_else(|error| eprintln!("{error}"));
     }
-    locks.shutdown().await; // waits until the last lock is released
+    locks.shutdown().await; // waits until the servers have answered all releases
     Ok(())
 }

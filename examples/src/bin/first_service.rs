@@ -28,6 +28,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
     };
     axum::serve(listener, app).with_graceful_shutdown(stop).await?; // finishes the requests in progress
-    locks.shutdown().await; // waits until the last lock is released
+    locks.shutdown().await; // waits until the servers have answered all releases
     Ok(())
 }

@@ -41,7 +41,7 @@ fn table() -> String {
     let [_, ours, theirs, raw, ..] = row[..] else { panic!("{row:?}") };
     writeln!(table, "| hand-off to a waiter in another process, median | {ours} | {theirs} | {raw} |").unwrap();
     let [ours, theirs] = losses(&keeping, "every node killed and back empty, one after the other");
-    for (what, ours, theirs) in [("locks lost", ours.0, theirs.0), ("two holders for", ours.1, theirs.1)] {
+    for (what, ours, theirs) in [("locks lost", ours.0, theirs.0), ("time with two holders", ours.1, theirs.1)] {
         writeln!(
             table,
             "| 3 servers restarted empty, one after the other: {what} | {ours} | {theirs} | one server only |"

@@ -62,7 +62,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    // Every request is answered now. `shutdown` waits until the last locks are released.
+    // Every request is answered now. `shutdown` waits until the servers have answered all releases.
     if !locks.shutdown().await {
         eprintln!("order_service: some locks could not be given back and are left to expire");
     }
