@@ -11,10 +11,12 @@ Usage: tests/run.sh [--servers] [--long] [--help]
 Installs redis-server, redis-cli, openssl, sqlite3 and libfaketime if they are missing (on Debian and its derivatives). Then
 runs these checks in this order, and stops at the first failure: formatting, clippy, documentation, all tests, the tests that
 need servers with Valkey, the examples, packaging.
-Two groups of tests are skipped with a message if they cannot run: the tests of the attribute in the editor need
-rust-analyzer, and the tests with Valkey need Linux on x86-64 (see tests/servers.sh).
+Three groups of tests are skipped with a message if they cannot run: the tests of the attribute in the editor need
+rust-analyzer, one check of docs/alerts.yml needs promtool (Debian: prometheus), and the tests with Valkey need Linux on x86-64
+(see tests/servers.sh).
 
-  --servers  run the tests that need servers with every server of tests/servers.sh --list (default: only the newest Valkey)
+  --servers  run all tests that need servers with every server of tests/servers.sh --list (default: with the newest Valkey, the
+             tests of what servers may do differently)
   --long     also search the models with three tokens: up to an hour and 9 GB of memory
 
 Environment:
@@ -26,11 +28,12 @@ TEXT
 }
 
 long=
-# The server kind of every run is the newest one that is not Redis.
+# The server kind of every run is the newest one that is not Redis, with the tests of what servers may do differently.
 servers=valkey-9.1
+chosen=(check:: clusters:: fencing:: inspecting:: interop:: kinds:: permission permits:: sets:: shared:: unstored_scripts::)
 for argument in "$@"; do
     case $argument in
-        --servers) servers=$(tests/servers.sh --list) ;;
+        --servers) servers=$(tests/servers.sh --list) && chosen=() ;;
         --long) long=yes ;;
         -h | --help) usage && exit 0 ;;
         *) printf 'unknown option: %s\n\n' "$argument" >&2 && usage >&2 && exit 2 ;;
@@ -128,9 +131,19 @@ check_toolchain() {
     cargo clippy --version || fail 'no clippy; run: rustup component add clippy'
 }
 
+# Prints which tests are left out because an optional program is missing.
+optional_programs() {
+    rust-analyzer --version 2>/dev/null || echo 'left out: the tests of the attribute in the editor need rust-analyzer'
+    if has promtool; then
+        promtool --version 2>&1 | sed -n 1p
+    else
+        echo 'left out: the check of docs/alerts.yml by Prometheus needs promtool'
+    fi
+}
+
 # --- Other servers ------------------------------------------------------------------------------------------------
 
-# Runs the same tests with another server. Tests that need a missing feature of its binary are skipped, and the script prints them.
+# Runs the tests `chosen` with another server, or all if none is named. Tests that need a missing feature of its binary are skipped, and the script prints them.
 tests_on() {
     local name=$1 server left_out=()
     if [[ $(uname -sm) != 'Linux x86_64' ]]; then
@@ -143,7 +156,7 @@ tests_on() {
         echo 'left out: the tests of TLS, which this binary was built without'
         left_out=(--skip tls::)
     fi
-    REDIS_SERVER=$server cargo test --workspace --all-features --test redis -- "${left_out[@]}"
+    REDIS_SERVER=$server cargo test --workspace --all-features --test redis -- "${left_out[@]}" "${chosen[@]}"
 }
 
 # Finds out whether the server binary supports TLS. The server exits in both cases: with TLS, it complains about a missing certificate.
@@ -228,6 +241,7 @@ deny_warnings=(-- -D warnings)
 
 step 'Servers and tools' install_missing
 step 'Toolchain' check_toolchain
+step 'Optional programs' optional_programs
 step 'Formatting' cargo fmt --all --check
 # --locked is needed only once: this run ends if a manifest does not fit the committed Cargo.lock.
 step 'Clippy' cargo clippy --locked --workspace --all-targets --all-features "${deny_warnings[@]}"

@@ -30,7 +30,7 @@ where
                 );
                 let __acquire = ::redlock_runtime::__private::acquire(
                     ::redlock_runtime::__private::Some(__manager),
-                    ::redlock_runtime::__private::format_args!(
+                    ::core::format_args!(
                         "{__part0}:{__part1}", __part0 =
                         ::redlock_runtime::__private::part(& __self.tenant).escaped(':'),
                         __part1 = ::redlock_runtime::__private::part(& id).escaped('%')
@@ -48,7 +48,7 @@ where
                         > {
                             return __output;
                         }
-                        __self.provider.charge(id).await
+                        return { __self.provider.charge(id).await };
                     },
                     <Result<
                         u64,

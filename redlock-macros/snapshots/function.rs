@@ -19,7 +19,7 @@ pub async fn capture(
         let order_id: &::redlock_runtime::__private::u64 = &order_id;
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
-            ::redlock_runtime::__private::format_args!("order:{order_id}"),
+            ::core::format_args!("order:{order_id}"),
             __settings,
         );
         __acquire

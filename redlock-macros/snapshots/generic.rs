@@ -19,7 +19,7 @@ async fn nightly<T: Job>(
             .wait(limit);
         let __acquire = crate::locks::__private::acquire(
             crate::locks::__private::None,
-            crate::locks::__private::format_args!("nightly"),
+            ::core::format_args!("nightly"),
             __settings,
         );
         __acquire

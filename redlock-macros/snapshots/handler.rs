@@ -16,7 +16,7 @@ async fn nightly(#[cfg(test)] shard: u64) -> bool {
         let __settings = ::redlock_runtime::__private::Settings::of(&__REDLOCK_SITE);
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
-            ::redlock_runtime::__private::format_args!("nightly"),
+            ::core::format_args!("nightly"),
             __settings,
         );
         __acquire

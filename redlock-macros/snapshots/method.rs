@@ -16,7 +16,7 @@ async fn capture(
             .wait_millis(0);
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::Some(__manager),
-            ::redlock_runtime::__private::format_args!(
+            ::core::format_args!(
                 "{__part0}/{__part1}:{__part2}/{__part0}", __part0 =
                 ::redlock_runtime::__private::part(& self.tenant).escaped('/'), __part1 =
                 ::redlock_runtime::__private::part(& order.lines.0).escaped(':'), __part2

@@ -11,7 +11,7 @@ async fn read(tenant: &str, file: File, major: u32, minor: &str) -> Result<Data,
         let __named0 = &(file.folder());
         let __all = [
             ::redlock_runtime::__private::path(
-                ::redlock_runtime::__private::format_args!(
+                ::core::format_args!(
                     "/{__part0}/5%25/{__part1}/v{__part2}-{__part3}", __part0 =
                     ::redlock_runtime::__private::part(& * tenant).segment(), __part1 =
                     ::redlock_runtime::__private::part(& (* __named0)).subpath(), __part2

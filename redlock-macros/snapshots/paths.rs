@@ -12,14 +12,14 @@ async fn rename(tenant: u64, from: &str, to: &str) -> Result<(), Error> {
                 let tenant: &::redlock_runtime::__private::u64 = &tenant;
                 let from = ::redlock_runtime::__private::part(&*from).segment();
                 ::redlock_runtime::__private::path(
-                    ::redlock_runtime::__private::format_args!("/{tenant}/{from}"),
+                    ::core::format_args!("/{tenant}/{from}"),
                 )
             },
             {
                 let tenant: &::redlock_runtime::__private::u64 = &tenant;
                 let to = ::redlock_runtime::__private::part(&*to).segment();
                 ::redlock_runtime::__private::path(
-                    ::redlock_runtime::__private::format_args!("/{tenant}/{to}"),
+                    ::core::format_args!("/{tenant}/{to}"),
                 )
             },
         ];

@@ -10,7 +10,7 @@ fn capture(&self, id: u64) -> impl Future<Output = Result<u64, Error>> + 'static
         let id: &::redlock_runtime::__private::u64 = &id;
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
-            ::redlock_runtime::__private::format_args!("order:{id}"),
+            ::core::format_args!("order:{id}"),
             __settings,
         );
         __acquire

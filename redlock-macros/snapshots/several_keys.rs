@@ -12,20 +12,16 @@ async fn transfer(&self, from: &str, to: &str) -> Result<(), Error> {
         let __all = [
             {
                 let from = ::redlock_runtime::__private::part(&*from).escaped('%');
-                ::redlock_runtime::__private::key(
-                    ::redlock_runtime::__private::format_args!("account:{from}"),
-                )
+                ::redlock_runtime::__private::key(::core::format_args!("account:{from}"))
             },
             ::redlock_runtime::__private::key(
-                    ::redlock_runtime::__private::format_args!(
+                    ::core::format_args!(
                         "limits:{__part0}", __part0 =
                         ::redlock_runtime::__private::part(& self.tenant).escaped('%')
                     ),
                 )
                 .shared(),
-            ::redlock_runtime::__private::key(
-                ::redlock_runtime::__private::format_args!("rate"),
-            ),
+            ::redlock_runtime::__private::key(::core::format_args!("rate")),
         ];
         let __acquire = ::redlock_runtime::__private::acquire_all(
             ::redlock_runtime::__private::Some(__manager),

@@ -11,7 +11,7 @@ async fn read(name: &str) -> Result<String, Error> {
             .ttl_millis(10000u64);
         let __acquire = ::redlock_runtime::__private::acquire(
             ::redlock_runtime::__private::None,
-            ::redlock_runtime::__private::format_args!("config"),
+            ::core::format_args!("config"),
             __settings,
         );
         __acquire

@@ -132,9 +132,6 @@ pub use self::lock::{InvalidKey, InvalidToken, LockKey, LockPath, Mode, OwnerTok
 pub use self::manager::{Acquire, Inherited, LockManager, LockManagerBuilder};
 pub use self::node::redis::{Credentials, NodeConfig};
 pub use self::private::LockKeyPart;
-// Only for the text of a warning: the compiler prints this path in place of that through `__private`.
-#[doc(hidden)]
-pub use self::private::Same as RecursiveCall;
 pub use self::protocol::fencing_token::FencingToken;
 pub use self::request::{DetachedLock, Fenced, FencedSet, LockPart, LockRequest, OrderCheck, Unfenced, Wait};
 #[cfg(feature = "macros")]
@@ -160,4 +157,14 @@ pub mod guide;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::private::*;
+}
+
+/// Items of `__private` that messages of the compiler name. For an item in a hidden module, the compiler prints the path
+/// through a module that is not hidden, if there is one.
+#[cfg_attr(doc, doc(hidden))]
+pub mod attribute {
+    pub use crate::private::{
+        Failed, Handler, Integer, KeyInteger, MadeLast, NotAFloat, NotAnOption, Part, Same as RecursiveCall, Settings, Skip, Value,
+        handle_lock_error, reopen_if_failed,
+    };
 }

@@ -1,6 +1,7 @@
 //! A server with scripted answers: a lying Sentinel, a cluster node that names members that do not exist, hostile errors, or a
 //! server of another protocol.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,11 +12,23 @@ use tokio::task::{JoinHandle, JoinSet};
 /// Entry of a new connection among the received commands.
 const CONNECTED: &str = "(connected)";
 
+/// Command of a client of a [`FakeServer`].
+#[derive(Clone, Debug)]
+pub struct ReceivedCommand {
+    /// Number of the connection, counted from 0.
+    pub client: usize,
+    /// The command as one text, such as `CLUSTER SLOTS`.
+    pub command: String,
+    /// Numbers of the connections that were open when the command arrived.
+    pub open: Vec<usize>,
+}
+
 /// Speaks RESP on loopback until it is dropped, and records the commands of clients.
 #[derive(Debug)]
 pub struct FakeServer {
     address: SocketAddr,
     received: Arc<Mutex<Vec<String>>>,
+    commands: Arc<Mutex<Vec<ReceivedCommand>>>,
     clients: Arc<Mutex<JoinSet<()>>>,
     accepting: JoinHandle<()>,
 }
@@ -26,6 +39,37 @@ impl FakeServer {
         let (received, answer) = (Arc::<Mutex<Vec<String>>>::default(), Arc::new(answer));
         let commands = Arc::clone(&received);
         Self::start_with(received, move |client| serve(client, Arc::clone(&commands), Arc::clone(&answer))).await
+    }
+
+    /// Like [`start`](Self::start), with the number of the client, counted from 0, as the first argument of `answer`. Records which
+    /// connections are open at each command.
+    pub async fn start_numbered(answer: impl Fn(usize, &str) -> String + Send + Sync + 'static) -> Self {
+        let (commands, sockets) = (Arc::<Mutex<Vec<ReceivedCommand>>>::default(), Arc::<Mutex<Sockets>>::default());
+        let (answer, recorded) = (Arc::new(answer), Arc::clone(&commands));
+        let mut server = Self::start_raw(move |client| {
+            let (answer, commands, sockets) = (Arc::clone(&answer), Arc::clone(&recorded), Arc::clone(&sockets));
+            let socket = client.into_std().expect("a socket");
+            let number = {
+                let mut sockets = sockets.lock().unwrap_or_else(PoisonError::into_inner);
+                sockets.push(socket.try_clone().expect("a second handle"));
+                sockets.len() - 1
+            };
+            async move {
+                let mut client = BufReader::new(TcpStream::from_std(socket).expect("a socket"));
+                while let Some(command) = command(&mut client).await {
+                    let open = open(&sockets, number).await;
+                    let reply = answer(number, &command);
+                    let command = ReceivedCommand { client: number, command, open };
+                    commands.lock().unwrap_or_else(PoisonError::into_inner).push(command);
+                    if client.write_all(reply.as_bytes()).await.is_err() {
+                        break;
+                    }
+                }
+            }
+        })
+        .await;
+        server.commands = commands;
+        server
     }
 
     /// Does not speak RESP: answers the first bytes of each client with `answer` and closes the connection.
@@ -82,7 +126,7 @@ impl FakeServer {
                 }
             }
         });
-        Self { address, received, clients, accepting }
+        Self { address, received, commands: Arc::default(), clients, accepting }
     }
 
     /// Returns the port on 127.0.0.1.
@@ -108,6 +152,12 @@ impl FakeServer {
         self.received().iter().filter(|line| *line == CONNECTED).count()
     }
 
+    /// Returns all commands so far, if the server was started with [`start_numbered`](Self::start_numbered).
+    #[must_use]
+    pub fn commands(&self) -> Vec<ReceivedCommand> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Returns all commands so far, with a line `(connected)` for each connection.
     #[must_use]
     pub fn received(&self) -> Vec<String> {
@@ -119,6 +169,38 @@ impl Drop for FakeServer {
     fn drop(&mut self) {
         self.accepting.abort();
     }
+}
+
+/// Second handles of the sockets of all clients. A closed socket stays open on this side.
+type Sockets = Vec<std::net::TcpStream>;
+
+/// Number of turns that the other tasks of a [`FakeServer`] get to read what has arrived. Unread bytes hide the end of a connection.
+const TURNS: usize = 100;
+
+/// Returns the numbers of the clients, except for `this` one, that have not closed their connections.
+async fn open(sockets: &Mutex<Sockets>, this: usize) -> Vec<usize> {
+    let peek = |client: usize| {
+        let sockets = sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        sockets.get(client).map(|socket| socket.peek(&mut [0]))
+    };
+    let mut open = Vec::new();
+    let clients = sockets.lock().unwrap_or_else(PoisonError::into_inner).len();
+    for client in (0..clients).filter(|client| *client != this) {
+        let mut turns = 0;
+        while turns < TURNS && matches!(peek(client), Some(Ok(1..))) {
+            turns += 1;
+            tokio::task::yield_now().await;
+        }
+        let is_open = match peek(client) {
+            Some(Ok(unread)) => unread > 0,
+            Some(Err(error)) => error.kind() == ErrorKind::WouldBlock,
+            None => false,
+        };
+        if is_open {
+            open.push(client);
+        }
+    }
+    open
 }
 
 fn record(received: &Mutex<Vec<String>>, what: &str) {

@@ -49,7 +49,7 @@ use std::time::Duration;
 pub use cli::redis_cli;
 pub use cluster::{Cluster, Migration};
 pub use eventually::{eventually, eventually_eq};
-pub use fake_server::FakeServer;
+pub use fake_server::{FakeServer, ReceivedCommand};
 pub use inspector::Inspector;
 pub use layers::{Layers, Sources};
 pub use name_service::NameService;

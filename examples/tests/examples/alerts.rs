@@ -1,8 +1,10 @@
 //! Evaluates the alerting rules of `docs/alerts.yml` against the metrics that the Prometheus adapter writes.
 //!
 //! The evaluator supports the subset of `PromQL` that the rules use. A selector without samples is an error here,
-//! because in production a misspelt metric or label would fail silently.
+//! because in production a misspelt metric or label would fail silently. If `promtool` is installed, it must find the same
+//! alerts.
 
+use crate::promtool::assert_fires;
 use redlock_examples::prometheus::page;
 use redlock_runtime::admin::BreakOptions;
 use redlock_runtime::{LockError, LockManager, LockRequest, Wait};
@@ -226,9 +228,14 @@ fn quantiles(quantile: f64, buckets: Vec<(Labels, f64)>) -> Vec<(Labels, f64)> {
 
 /// Names of the alerts that fire after two scrapes.
 fn firing(before: &str, after: &str) -> Vec<&'static str> {
-    let (before, after) = (samples(before), samples(after));
+    let names = evaluate(&samples(before), &samples(after));
+    assert_fires(before, after, &names);
+    names
+}
+
+fn evaluate(before: &Samples, after: &Samples) -> Vec<&'static str> {
     let fires = |expression: &str| {
-        let mut evaluator = Evaluator { rest: expression, before: &before, after: &after };
+        let mut evaluator = Evaluator { rest: expression, before, after };
         let vector = evaluator.conjunction();
         assert_eq!(evaluator.rest.trim(), "", "in {expression}");
         !vector.is_empty()

@@ -17,6 +17,7 @@ mod http;
 mod order_service;
 mod pages;
 mod program;
+mod promtool;
 mod quickstart;
 
 mod seed_counter;

@@ -16,6 +16,8 @@ pub(crate) struct Function {
     pub(crate) signature: Signature,
     /// Braces of the body, without its inner attributes. An incomplete body in an editor is also a group.
     pub(crate) body: Group,
+    /// `true` if the body is a variable of a `macro_rules!`.
+    is_body_of_a_macro: bool,
 }
 
 /// Attributes of the compiler that do not change a function and use none of its names. If one is missing here, the
@@ -47,6 +49,11 @@ impl Function {
         !self.attributes.iter().all(|attribute| is_lock(attribute) || is_inert(attribute))
     }
 
+    /// Returns `true` if lints do not see the last expression of the body as the value of the function.
+    pub(crate) fn has_hidden_value(&self) -> bool {
+        self.is_body_of_a_macro || self.is_rewritten()
+    }
+
     /// Reads a function. The body is not parsed, because it has most of the tokens.
     ///
     /// # Errors
@@ -57,6 +64,9 @@ impl Function {
         if let [TokenTree::Group(whole)] = tokens.as_slice() {
             return Self::read(whole.stream());
         }
+        let is_invisible =
+            |token: &TokenTree| matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::None);
+        let is_body_of_a_macro = tokens.last().is_some_and(is_invisible);
         let body = tokens.last().cloned().and_then(braces);
         if body.is_some() {
             tokens.pop();
@@ -67,7 +77,7 @@ impl Function {
             return Err(syn::Error::new_spanned(&signature.ident, without_body(&signature)));
         };
         let (inner, body) = split_inner_attributes(body)?;
-        Ok(Self { head, attributes, inner, visibility, defaultness, signature, body })
+        Ok(Self { head, attributes, inner, visibility, defaultness, signature, body, is_body_of_a_macro })
     }
 }
 

@@ -81,11 +81,11 @@ impl Writer<'_> {
 
     /// Formats one key or path.
     fn formatted(&self, key: &Formatted) -> TokenStream {
-        let (private, given) = (&self.private, self.given(key));
+        let given = self.given(key);
         let mut format = if self.for_editor { Literal::string("") } else { key.format.clone() };
         // The literal captures the generated names above, and not the arguments, which would hide them.
         format.set_span(at(format.span()));
-        quote_spanned!(here()=> #private::format_args!(#format #given))
+        quote_spanned!(here()=> ::core::format_args!(#format #given))
     }
 
     /// Generates the values for an editor.

@@ -1,13 +1,13 @@
 //! Generates the new body of the function: the acquisition, and then the user's body.
 
 use super::editor::seen_by_an_editor;
-use super::tokens::{after_statements, async_block, at, here};
+use super::tokens::{after_statements, async_block, at, explicit_return, here};
 use super::writer::Writer;
 use crate::analyze::captures::{self, Arguments, Entry, Inside};
 use crate::analyze::form::Form;
 use crate::analyze::future::{self, Place, Returned};
 use crate::analyze::item::{Function, with_contents};
-use crate::check::Warning;
+use crate::check::{Lock, Warning};
 use proc_macro2::{Group, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
@@ -64,8 +64,17 @@ impl Writer<'_> {
     fn body_with_arguments(&self, body: &Group, entries: &[Entry]) -> TokenStream {
         let entries = self.enter(entries);
         let edge = self.typed_dead_edge();
-        let user = after_statements(body);
+        let user = if self.is_value_hidden() { explicit_return(body) } else { after_statements(body) };
         async_block(true, body, quote!(#entries #edge #user))
+    }
+
+    /// Returns `true` if a lint that requires `return` at the end of a function does not fire at the end of the plain
+    /// body: another attribute or a `macro_rules!` hides it, or it has no value. At the end of the async block, the
+    /// lint would fire.
+    fn is_value_hidden(&self) -> bool {
+        let Lock { form, function, output, .. } = self.lock;
+        let has_value = !matches!(output, Type::Tuple(output) if output.elems.is_empty());
+        has_value && (matches!(form, Form::Desugared(_)) || function.has_hidden_value())
     }
 
     /// Generates the async block of a function that returns a future. The block captures its variables itself.

@@ -4,7 +4,8 @@
 //! code calls are in the module `__private` of the crate `redlock-runtime`.
 //!
 //! Local names are `mixed_site`, so the user's code cannot see them. All other names are reached through `__private`,
-//! so that they have the same meaning in a crate with its own `Result`.
+//! so that they have the same meaning in a crate with its own `Result`. Only `::core::format_args!` is not, because the
+//! compiler names the path of a macro in its notes.
 
 mod acquire;
 mod body;

@@ -78,6 +78,13 @@ pub(super) fn after_statements(body: &Group) -> TokenStream {
     if starts_with_an_item(body) { body.to_token_stream() } else { body.stream() }
 }
 
+/// Generates `return { body }`, with braces that no lint takes for the user's.
+pub(super) fn explicit_return(body: &Group) -> TokenStream {
+    let mut braces = body.clone();
+    braces.set_span(at(body.span()));
+    quote_spanned!(here()=> return #braces)
+}
+
 /// Returns `true` if a body begins with an item, or may begin with one.
 fn starts_with_an_item(body: &Group) -> bool {
     const WORDS: &[&str] = &[

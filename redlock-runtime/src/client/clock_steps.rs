@@ -34,9 +34,32 @@ fn shorten(local: &Arc<LocalQueue>, address: &str, cut: LeaseCut) {
     // Locks that have become urgent are renewed at once.
     local.change_all(shared.clock.now(), |acquisition| acquisition.on_clock_step(index, by));
     // Last, because a subscriber of events may take a while.
-    if let LeaseCut::ClockStep(step) = cut
-        && step > LOGGED_STEP
-    {
+    if let Some(step) = logged(cut) {
         events::clock_step(address, step);
+    }
+}
+
+/// Returns the step that is logged for `cut`. All steps shorten leases.
+fn logged(cut: LeaseCut) -> Option<Duration> {
+    match cut {
+        LeaseCut::ClockStep(step) => Some(step).filter(|step| *step > LOGGED_STEP),
+        // The event `name_moved` is logged instead.
+        LeaseCut::ServerLeft => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that is slewed seems to make small steps all the time.
+    #[test]
+    fn only_clock_steps_above_100_ms_are_logged() {
+        let table = [(0, false), (5, false), (100, false), (101, true), (3_600_000, true)];
+        for (millis, is_logged) in table {
+            let step = Duration::from_millis(millis);
+            assert_eq!(logged(LeaseCut::ClockStep(step)), is_logged.then_some(step), "{step:?}");
+        }
+        assert_eq!(logged(LeaseCut::ServerLeft), None);
     }
 }

@@ -41,12 +41,32 @@ pub struct ErrorReply {
     is_raised: bool,
     /// Address of the server, if it is another one than that of the node.
     at: Option<Box<str>>,
+    /// Step of a new connection that the server has refused, with its address and a remedy.
+    step: Option<FailedStep>,
+}
+
+/// Step of a new connection that has failed.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct FailedStep {
+    /// Name and address.
+    name: Box<str>,
+    remedy: Box<str>,
 }
 
 impl ErrorReply {
     /// Error that was raised in the middle of a script.
     pub(crate) fn raised(text: impl Into<Box<str>>) -> Self {
-        Self { text: text.into(), is_raised: true, at: None }
+        Self { is_raised: true, ..text.into().into() }
+    }
+
+    /// Adds the `name` of the step of a new connection that has failed, and the `remedy`.
+    pub(crate) fn with_step(self, name: impl Into<Box<str>>, remedy: impl Into<Box<str>>) -> Self {
+        Self { step: Some(FailedStep { name: name.into(), remedy: remedy.into() }), ..self }
+    }
+
+    /// Returns `true` if the error names a remedy.
+    pub(crate) const fn has_remedy(&self) -> bool {
+        self.step.is_some()
     }
 
     /// Adds the address of the server that replied, unless the error already contains an address.
@@ -58,7 +78,7 @@ impl ErrorReply {
 impl From<Box<str>> for ErrorReply {
     /// Error of a command that was not executed.
     fn from(text: Box<str>) -> Self {
-        Self { text, is_raised: false, at: None }
+        Self { text, is_raised: false, at: None, step: None }
     }
 }
 
@@ -84,8 +104,15 @@ impl Deref for ErrorReply {
 
 impl fmt::Display for ErrorReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        SingleLine(&*self.text).fmt(f)?;
-        self.at.as_ref().map_or(Ok(()), |at| write!(f, " (at {})", SingleLine(at)))
+        match (&self.step, &self.at) {
+            (Some(FailedStep { name, remedy }), _) => {
+                // Some texts of servers end with a full stop.
+                write!(f, "{}, so {}", SingleLine(self.text.trim_end_matches('.')), SingleLine(name))?;
+                write!(f, " failed: {}", SingleLine(remedy))
+            }
+            (None, Some(at)) => write!(f, "{} (at {})", SingleLine(&*self.text), SingleLine(at)),
+            (None, None) => SingleLine(&*self.text).fmt(f),
+        }
     }
 }
 

@@ -3,8 +3,9 @@
 /// First words of transient error replies: the server is busy, full, failing over or starting. If one is missing here, an outage
 /// looks like a mistake, and callers do not retry. With one too many, a mistake looks like an outage, and no operator fixes it.
 ///
-/// Source: the error codes of Redis 7 and Valkey 8, in `server.c`, `cluster.c` and `networking.c`.
-const TRANSIENT: [&str; 11] = [
+/// Source: the error codes of Redis 7 and Valkey 8, in `server.c`, `cluster.c` and `networking.c`. The last one is of Envoy, in
+/// `command_splitter_impl.h`.
+const TRANSIENT: [&str; 12] = [
     "BUSY ",
     "CLUSTERDOWN ",
     "ERR max number of clients",
@@ -16,6 +17,7 @@ const TRANSIENT: [&str; 11] = [
     "OOM ",
     "TRYAGAIN ",
     "UNKILLABLE ",
+    "no upstream host",
 ];
 
 /// Returns `true` if the server may reply differently after a while.
@@ -34,6 +36,7 @@ mod tests {
             ("LOADING Redis is loading the dataset in memory", true),
             ("OOM command not allowed when used memory > 'maxmemory'.", true),
             ("ERR max number of clients reached", true),
+            ("no upstream host", true),
             ("NOPERM this user has no permissions to run the 'evalsha' command", false),
             ("WRONGPASS: that user or password is wrong", false),
             ("NOAUTH Authentication required.", false),

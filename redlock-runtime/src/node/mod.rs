@@ -6,10 +6,13 @@
 pub(crate) mod abstention;
 mod background_thread;
 mod clock_offsets;
+#[cfg(test)]
+mod conformance_of_restarts;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod differential;
 mod environment;
 mod far_numbers;
+pub(crate) mod forbidden_queue;
 pub(crate) mod inspection;
 pub(crate) mod memory;
 pub(crate) mod owed_numbers;

@@ -8,6 +8,11 @@
 //! 2. A node that may have other data than before is *taught* every number that this process knows: from the beginning of the slots, in
 //!    batches.
 //! 3. Learning is not accepting. A learnt number raises the register, and is never part of a quorum.
+//! 4. A node counts while it is taught. To wait for the end of the lesson would protect nothing. A process draws each ballot above all
+//!    numbers that it knows, so the node accepts no smaller number from this process, taught or not. A process that does not know a number
+//!    would have to wait for one that does, and cannot know if there is any. What gives the others time is the abstention of a restarted
+//!    node: no process counts it for a `max_ttl`, and each teaches it at once. A `FLUSHALL` on a running server, or restarts that are
+//!    trusted, give no such time. Then a process that does not know the number can be first.
 //!
 //! `client/number_delivery` sends the listed numbers. Only nodes with a delivery are listed.
 
@@ -242,6 +247,7 @@ impl Debtor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::ballot_clock::Believed;
     use crate::time::clock::Clock;
 
     const NODE: &str = "a";
@@ -324,6 +330,18 @@ mod tests {
         }
         assert!(taught.into_iter().eq(all));
         assert_eq!(owed.next(NODE, &known, at(0)), Next::Wait(None));
+    }
+
+    /// So the node need not be taught before it counts for this process.
+    #[test]
+    fn next_ballot_is_larger_than_the_number_that_a_node_is_taught() {
+        let (owed, known) = one_node();
+        known.believe(Believed::Ours);
+        let number = known.draw(3).unwrap().number + (1 << 30);
+        known.reached(3, number);
+        owed.record_data_change(NODE);
+        assert_eq!(sent(owed.next(NODE, &known, at(0))), [(3, number)]);
+        assert_eq!(known.draw(3).unwrap().number, number + 1, "before the node has answered");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::error::NodeError;
 use crate::node::abstention::Abstention;
+use crate::node::forbidden_queue::ForbiddenQueue;
 use crate::node::server_clock::ServerClock;
 use crate::node::server_identity::{DataSet, Identity, Marker};
 use crate::node::server_register::{OlderQuorums, ServerRegister};
@@ -29,6 +30,10 @@ pub(crate) const FRESH: Duration = Duration::from_secs(10);
 /// large: a reader of the log misses it.
 const SAME_REFUSAL: Duration = Duration::from_secs(60);
 
+/// Minimum time between two log events for queues that the user may not use. Too small: each lock causes an event. Too large: a reader of
+/// the log misses it.
+const SAME_FORBIDDEN: Duration = Duration::from_secs(60);
+
 /// Time between two comparisons of the settings with other processes. Too small: more commands. Too large: a line is older than its
 /// lifetime before it is written again.
 pub(crate) const COMPARED_EVERY: Duration = Duration::from_secs(20);
@@ -51,6 +56,9 @@ pub(crate) struct ServerFacts {
     /// ballot.
     step_check_due: DueTime,
     pub(crate) counters: NodeCounters,
+    pub(crate) forbidden_queue: ForbiddenQueue,
+    /// Throttle for the event that the user may not use the queue of a lock.
+    forbidden: Throttle,
     /// `true` if a member of a cluster has separate channels.
     has_own_channels: AtomicBool,
     older_quorums: Mutex<OlderQuorums>,
@@ -75,6 +83,8 @@ impl ServerFacts {
             time_due: DueTime::default(),
             step_check_due: DueTime::default(),
             counters: NodeCounters::default(),
+            forbidden_queue: ForbiddenQueue::default(),
+            forbidden: Throttle::default(),
             has_own_channels: AtomicBool::new(false),
             older_quorums: Mutex::default(),
             refusals: Throttle::default(),
@@ -113,6 +123,14 @@ impl ServerFacts {
     pub(crate) fn on_subscription_refused(&self, error: &NodeError) {
         if let Some(times) = self.refusals.times(self.now(), SAME_REFUSAL) {
             events::not_listening(&self.address, error, times);
+        }
+    }
+
+    /// Records that the user may use the lock with this `name`, and not its queue. This is logged from time to time.
+    pub(crate) fn on_queue_forbidden(&self, name: &str) {
+        self.forbidden_queue.record(name);
+        if let Some(times) = self.forbidden.times(self.now(), SAME_FORBIDDEN) {
+            events::queue_forbidden(&self.address, times);
         }
     }
 

@@ -168,6 +168,12 @@ pub(crate) fn not_listening(node: &str, error: impl Display, times: u64) {
         "cannot subscribe: waiting callers poll instead");
 }
 
+/// A lock was extended or released without its queue, because the user may not use that key.
+pub(crate) fn queue_forbidden(node: &str, times: u64) {
+    tell!(WARN, "queue_forbidden", { node = %line(node), times },
+        "the user may use a lock, and not the queue beside it: further calls for such keys are refused");
+}
+
 /// A Sentinel sends no notifications about a new master.
 pub(crate) fn sentinel_unheard(node: &str, sentinel: &str, error: impl Display, times: u64) {
     tell!(WARN, "sentinel_unheard", {

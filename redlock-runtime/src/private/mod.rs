@@ -40,7 +40,7 @@ pub use std::option::Option::{None, Some};
 pub use std::primitive::{i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize};
 pub use std::result::Result::{self, Err, Ok};
 pub use std::time::Duration;
-pub use std::{file, format_args, line, module_path};
+pub use std::{file, line, module_path};
 
 /// Return value of a function that ends with a locked async block. An earlier `return` does not compile, because its value is not
 /// wrapped: it would bypass the lock.

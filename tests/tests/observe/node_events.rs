@@ -132,6 +132,19 @@ async fn two_addresses_of_one_server_are_logged() {
 }
 
 #[tokio::test]
+async fn renewal_of_a_lock_whose_queue_is_forbidden_is_logged() {
+    keep_all();
+    let server = RedisServer::builder().user("app", "secret", "~nodes:* &* +@all").start().await;
+    let manager = LockManager::builder().node(server.url()).build().unwrap();
+    let held = manager.acquire(LockRequest::new("nodes:beside").ttl(Duration::from_secs(2))).await.unwrap();
+    let told = event("queue_forbidden", &label(&server)).await;
+    assert!(told.level == Level::WARN && told.field("times") == "1", "{told:?}");
+    assert!(held.is_held());
+    held.release().await.unwrap();
+    assert_eq!(server.inspect().get("nodes:beside").await, None);
+}
+
+#[tokio::test]
 async fn refused_subscription_is_logged() {
     keep_all();
     let server = RedisServer::builder().user("app", "secret", "~* +@all resetchannels").start().await;

@@ -65,7 +65,8 @@ fn public_items_are_collected() {
         (
             "lib.rs",
             "mod inner; pub use self::inner::{Shown, Kind, Able}; pub use inner::shown_fn as other; #[cfg(feature = \"more\")] \
-             pub use self::inner::More; pub mod open; #[doc(hidden)] pub mod __private { pub use crate::inner::Hidden; }",
+             pub use self::inner::More; pub mod open; #[doc(hidden)] pub mod __private { pub use crate::inner::Hidden; } \
+             #[cfg_attr(doc, doc(hidden))] pub mod attribute { pub use crate::inner::Hidden; }",
         ),
         (
             "inner/mod.rs",

@@ -1,6 +1,7 @@
-//! README.md is short, its program and its compile error are real, and its statements about the crate match the manifest.
+//! README.md is short, its program and its compile error are real, and its statements about the crate match the manifest. The first
+//! functions and the services on all pages are correct about their locks.
 
-use crate::page::Page;
+use crate::page::{Page, all};
 
 #[test]
 fn readme_is_short() {
@@ -23,6 +24,43 @@ fn programs_on_the_pages_match_the_tested_sources() {
         let is_shown = Page::read(page).text.contains(&format!("\n{code}```\n"));
         assert!(is_shown, "{page} does not show the code of {program}.rs:\n{code}");
     }
+}
+
+/// Pages that begin with a locked function, which says when it begins. "Only while the call holds the lock" would be wrong: with
+/// `on_lost = continue`, the function continues after a loss, and otherwise it continues until its next `.await`.
+const FIRST_FUNCTIONS: [&str; 5] = [
+    "README.md",
+    "redlock-runtime/README.md",
+    "redlock-runtime/docs/distributed_lock.md",
+    "redlock-runtime/docs/guide/start/quick_start.md",
+    "redlock-runtime/src/lib.rs",
+];
+
+#[test]
+fn first_functions_state_when_they_begin() {
+    for page in FIRST_FUNCTIONS {
+        let is_stated =
+            Page::read(page).text.contains("// Begins only when this call holds the lock \"order:<id>\".\n");
+        assert!(is_stated, "{page} does not state when its function begins");
+    }
+    let pages = all().into_iter().chain([Page::read("redlock-runtime/src/lib.rs")]);
+    let wrong = pages.filter(|page| page.text.to_lowercase().contains("runs only while")).map(|page| page.name);
+    assert_eq!(wrong.collect::<Vec<_>>(), [""; 0]);
+}
+
+/// A service manager stops a program by SIGTERM. Ctrl-C alone would leave locks until they expire.
+#[test]
+fn programs_that_wait_for_a_signal_end_on_sigterm() {
+    let mut programs = 0;
+    for page in all() {
+        for (_, code) in page.code() {
+            if code.contains("tokio::signal") || code.contains("axum::serve(") {
+                programs += 1;
+                assert!(code.contains("signal(SignalKind::terminate())"), "{}:\n{code}", page.name);
+            }
+        }
+    }
+    assert!(programs >= 6, "{programs} programs");
 }
 
 #[test]

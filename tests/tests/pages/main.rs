@@ -3,9 +3,11 @@
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod api;
+mod changelog;
 mod cited;
 mod evidence;
 mod front;
+mod fuzz_manifests;
 mod guide;
 mod limits;
 mod links;

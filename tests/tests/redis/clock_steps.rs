@@ -2,8 +2,9 @@
 
 use crate::support::{SIZES, acquired_everywhere, builder, connected, holders, known_everywhere, majority};
 use crate::waiters::assert_all_gone;
+use redlock_runtime::admin::BreakOptions;
 use redlock_runtime::{LockError, LockGuard, LockManager, LockRequest, Mode};
-use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually, eventually_eq};
+use redlock_tests::{Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -189,6 +190,32 @@ async fn clocks_set_back_do_not_affect_held_locks() {
         guard.release().await.unwrap();
         let free = async || manager.try_acquire(KEY).await.is_ok();
         eventually_eq(PATIENCE, "it is given back all the same", true, free).await;
+    }
+}
+
+/// No process renews or releases the lock any more. Its key lives for as much longer as the clocks were set back, until it is broken.
+#[tokio::test]
+async fn clocks_set_back_keep_the_lock_of_a_dead_holder_until_it_is_broken() {
+    for size in [1, 3] {
+        let nodes = clocked(size).await;
+        let proxies = nodes.proxied().await;
+        let [dead, other] = [connected(builder(proxies.iter().map(Proxy::url)), &nodes).await, locks(&nodes).await];
+        let guard = acquired_everywhere(&dead, &nodes, KEY).await;
+        let token = *guard.token();
+        for proxy in &proxies {
+            proxy.refuse(true).await;
+            proxy.cut().await;
+        }
+        nodes.iter().for_each(|node| node.set_clock(-HOUR));
+        for node in nodes.iter() {
+            let left = node.inspect().pttl(KEY).await;
+            assert!(left > (HOUR - 60) * 1000, "{left} ms are left, which no ttl permits");
+        }
+        let error = other.try_acquire(KEY).await.unwrap_err();
+        assert!(matches!(error, LockError::Contended { .. }), "{size} nodes: {error}");
+        let report = other.break_lock(KEY, BreakOptions::new(token).by_force()).await;
+        assert!(report.is_broken(), "{report}");
+        other.try_acquire(KEY).await.unwrap().release().await.unwrap();
     }
 }
 

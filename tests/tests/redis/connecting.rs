@@ -38,6 +38,15 @@ fn answer_of_version(version: &str, command: &str) -> String {
     }
 }
 
+/// Answers as a proxy does that allows a few commands, and no scripts.
+fn few_commands(command: &str) -> String {
+    match command.split(' ').next().unwrap_or_default() {
+        "GET" => "$-1\r\n".to_owned(),
+        "SET" | "DEL" | "PING" | "AUTH" => "+OK\r\n".to_owned(),
+        other => format!("-ERR unsupported command '{other}'\r\n"),
+    }
+}
+
 /// Returns the reason why a manager of this one node cannot acquire a lock after its first connection has failed.
 pub(crate) async fn reason(node: impl Into<NodeConfig>) -> NodeError {
     let manager = builder([node]).build().unwrap();
@@ -126,6 +135,9 @@ async fn connect_error_names_the_announced_address_and_not_the_seed() {
 mod tls {
     use super::*;
 
+    /// Other tests, whose servers are real, have the rest of the messages: a slow or unknown name
+    /// (`progress::failed_and_slow_name_lookups_are_reported`), an announced address (above), and the commands `HELLO`, `CLIENT` and
+    /// `SCRIPT` that a server lacks (above, and `unstored_scripts`).
     #[expect(clippy::too_many_lines, reason = "a table of messages")]
     #[tokio::test]
     async fn connect_error_names_step_address_and_remedy() {
@@ -136,10 +148,18 @@ mod tls {
         ];
         let (closing, silent) = (FakeServer::start_closing().await, FakeServer::start_silent().await);
         let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
+        let full = FakeServer::start(|_| "-ERR max number of clients reached\r\n".to_owned()).await;
+        let protected = FakeServer::start(|_| "-NOAUTH Authentication required.\r\n".to_owned()).await;
         let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
+        // Proxies: one that allows few commands, and no scripts; one that hangs up at an unknown command; one without its server.
+        let allowing = FakeServer::start(few_commands).await;
+        let hanging_up = FakeServer::start_non_redis("").await;
+        let serverless = FakeServer::start(|_| "-no upstream host\r\n".to_owned()).await;
         let encrypted = RedisServer::builder().tls().start().await;
         let plain = RedisServer::start().await;
         let replica = RedisServer::builder().replica_of(&plain).start().await;
+        let [full, protected, allowing, hanging_up, serverless] =
+            [full.port(), protected.port(), allowing.port(), hanging_up.port(), serverless.port()];
         let [refusing, http, ssh, closing, silent, loading, old, tls, plain, replica] = [
             refusing.port(),
             http.port(),
@@ -224,7 +244,45 @@ mod tls {
         ),
         (
             format!("redis://127.0.0.1:{loading}"),
-            "answered LOADING Redis is loading the dataset in memory".to_owned(),
+            format!(
+                "answered LOADING Redis is loading the dataset in memory, so first commands to 127.0.0.1:{loading} failed: wait \
+                 until it has loaded its data"
+            ),
+        ),
+        (
+            format!("redis://127.0.0.1:{full}"),
+            format!(
+                "answered ERR max number of clients reached, so first commands to 127.0.0.1:{full} failed: raise its maxclients, or \
+                 close unused connections"
+            ),
+        ),
+        (
+            format!("redis://127.0.0.1:{protected}"),
+            format!(
+                "answered NOAUTH Authentication required, so first commands to 127.0.0.1:{protected} failed: write user and password \
+                 into the URL of the node"
+            ),
+        ),
+        (
+            format!("redis://127.0.0.1:{allowing}"),
+            format!(
+                "answered ERR unsupported command 'SCRIPT', so first commands to 127.0.0.1:{allowing} failed: use a server or proxy \
+                 that allows this command"
+            ),
+        ),
+        (
+            format!("redis://127.0.0.1:{hanging_up}"),
+            format!(
+                "not connected: the server at 127.0.0.1:{hanging_up} closed the connection during the login, without an answer: \
+                 check what listens there; a proxy or load balancer without a Redis server behind it does this"
+            ),
+        ),
+        (
+            format!("redis://127.0.0.1:{serverless}"),
+            format!(
+                "answered no upstream host, so first commands to 127.0.0.1:{serverless} failed: check the Redis servers behind the \
+                 proxy"
+            ),
         ),
         (
             format!("redis://127.0.0.1:{old}"),
@@ -254,6 +312,8 @@ mod tls {
         let tls = RedisServer::builder().tls().start().await;
         let (closing, refusing) = (FakeServer::start_closing().await, RefusingPort::new());
         let loading = FakeServer::start(|_| "-LOADING Redis is loading the dataset in memory\r\n".to_owned()).await;
+        let serverless = FakeServer::start(|_| "-no upstream host\r\n".to_owned()).await;
+        let allowing = FakeServer::start(few_commands).await;
         let table = [
             (old.port(), false),
             (http.port(), false),
@@ -261,6 +321,8 @@ mod tls {
             (closing.port(), true),
             (refusing.port(), true),
             (loading.port(), true),
+            (serverless.port(), true),
+            (allowing.port(), false),
         ];
         for (port, passes) in table {
             let reason = reason(format!("redis://127.0.0.1:{port}")).await;

@@ -1,14 +1,16 @@
 //! Every kind of lock under every row of the permission table of the guide, and without each single rule of it.
-//! A lock works, or is refused before anything is written, or leaves no trace. `ready` or `check` report the missing rule before.
+//! A lock works, or is refused before anything is written, or leaves no trace. `ready` or `check` report the missing rule before, except a
+//! missing key pattern without a namespace: the names of locks are then unknown.
 
 use crate::support::{builder, warnings};
 use crate::waiters::{Waiting, waiting};
 use redlock_runtime::admin::BreakOptions;
 use redlock_runtime::{LockError, LockManager, LockPart, LockRequest};
-use redlock_tests::{Nodes, PATIENCE, eventually};
+use redlock_tests::{Cluster, Nodes, PATIENCE, RedisServer, eventually};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -30,8 +32,11 @@ const ROWS: [(&str, &str); 6] = [
     ("~{*}:t:order:*", "permits of keys with a closing brace fail"),
 ];
 
+/// Rules for members of a cluster.
+const OF_MEMBERS: [&str; 3] = ["+cluster|slots", "+cluster|myid", "+asking"];
+
 /// All kinds of locks that differ in their commands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Exclusive,
     Waiting,
@@ -101,6 +106,14 @@ impl Kind {
         request.ttl(TTL).wait(PATIENCE)
     }
 
+    /// Returns `true` if such locks can be tried at these `servers` with the keys of `case`. Keys of paths begin with a slash, and not with
+    /// `order:`. Several keys of a cluster need a common hash tag.
+    fn is_possible(self, servers: &Servers, case: &Case) -> bool {
+        let is_path = matches!(self, Self::Path | Self::PathWaiting);
+        let has_several = matches!(self, Self::Set | Self::SetWaiting | Self::MixedSet | Self::FencedSet);
+        !(is_path && case.namespace.is_empty() || has_several && matches!(servers, Servers::Cluster(_)))
+    }
+
     /// Returns another lock that must be released before this one is free.
     fn obstacle(self, key: &str) -> Option<LockRequest> {
         let obstacle = match self {
@@ -131,12 +144,18 @@ impl Kind {
     }
 
     /// Runs the whole life cycle of such a lock.
-    async fn live(self, ours: &LockManager, theirs: &LockManager, nodes: &Nodes, key: &str) -> Result<(), LockError> {
+    async fn live(
+        self,
+        ours: &LockManager,
+        theirs: &LockManager,
+        servers: &Servers,
+        key: &str,
+    ) -> Result<(), LockError> {
         let request = self.request(key);
         if let Some(obstacle) = self.obstacle(key) {
             let held = theirs.acquire(obstacle).await.unwrap();
             let call = waiting(ours, request);
-            queued_or_refused(&call, nodes, key).await;
+            queued_or_refused(&call, servers, key).await;
             held.release().await.unwrap();
             let guard = call.await.unwrap()?;
             guard.extend().await?;
@@ -165,64 +184,160 @@ impl Kind {
     }
 }
 
-/// Waits until the call waits at the server, or has an outcome.
-async fn queued_or_refused(call: &Waiting, nodes: &Nodes, key: &str) {
+/// Waits until the call waits at a server, or has an outcome.
+async fn queued_or_refused(call: &Waiting, servers: &Servers, key: &str) {
     eventually(PATIENCE, "the call waits", async || {
-        let keys = nodes[0].inspect().keys().await;
-        let waits = keys.iter().any(|name| name.contains(key) && (name.contains("}:q") || name.contains("}:t")));
+        let keys = servers.keys(key).await;
+        let waits = keys.iter().any(|name| name.contains("}:q") || name.contains("}:t"));
         if waits || call.is_finished() { Ok(()) } else { Err(keys) }
     })
     .await;
 }
 
-/// Returns the keys of all locks whose names contain `key`. Skips the registers of fencing, which never expire.
-async fn left(nodes: &Nodes, key: &str) -> Vec<String> {
-    let keys = nodes[0].inspect().keys().await;
-    keys.into_iter().filter(|name| name.contains(key) && !name.starts_with("redlock:f:")).collect()
+/// Servers at which the kinds run.
+enum Servers {
+    Nodes(Nodes),
+    Cluster(Cluster),
 }
 
-fn url_of(nodes: &Nodes, user: &str) -> String {
-    nodes[0].url().replace("redis://", &format!("redis://{user}:w0nder@"))
+impl Servers {
+    fn all(&self) -> Vec<&RedisServer> {
+        match self {
+            Self::Nodes(nodes) => nodes.iter().collect(),
+            Self::Cluster(cluster) => cluster.masters().collect(),
+        }
+    }
+
+    /// Returns a manager of the nodes, with the given user instead of the default one.
+    fn manager(&self, user: Option<&str>, namespace: &str) -> LockManager {
+        let urls = match self {
+            Self::Nodes(nodes) => nodes.urls(),
+            Self::Cluster(cluster) => vec![cluster.url()],
+        };
+        let login = user.map(|user| format!("://{user}:w0nder@"));
+        let urls = urls.into_iter().map(|url| url.replacen("://", login.as_deref().unwrap_or("://"), 1));
+        let builder = builder(urls).tuning(|tuning| tuning.max_ttl(TTL));
+        if namespace.is_empty() { builder.build().unwrap() } else { builder.namespace(namespace).build().unwrap() }
+    }
+
+    /// Returns the keys of all locks whose names contain `key`. Skips the registers of fencing, which never expire.
+    async fn keys(&self, key: &str) -> Vec<String> {
+        let mut keys = Vec::new();
+        for server in self.all() {
+            keys.extend(server.inspect().keys().await);
+        }
+        keys.retain(|name| name.contains(key) && !name.starts_with("redlock:f:"));
+        keys
+    }
+
+    async fn grant(&self, user: &str, case: &Case) {
+        for (index, server) in self.all().into_iter().enumerate() {
+            let is_missing = |rule: &&str| index < case.lacking && case.missing.contains(rule);
+            let rules = ROWS.iter().flat_map(|(row, _)| row.split(' ')).filter(|rule| !is_missing(rule));
+            let of_namespace = format!("&redlock:{}:*", case.namespace);
+            let rules = rules.map(|rule| if rule == "&redlock::*" { &*of_namespace } else { rule });
+            let of_members = OF_MEMBERS.iter().copied().filter(|_| matches!(self, Self::Cluster(_)));
+            let words = ["ACL", "SETUSER", user, "reset", "on", ">w0nder", "resetchannels"];
+            let words: Vec<_> = words.into_iter().chain(rules).chain(of_members).collect();
+            server.inspect().command::<()>(&words).await;
+        }
+    }
 }
 
-fn below(url: String) -> LockManager {
-    builder([url]).namespace(NAMESPACE).tuning(|tuning| tuning.max_ttl(TTL)).build().unwrap()
+/// Rules that the user lacks at the first `lacking` servers.
+#[derive(Clone, Debug)]
+struct Case {
+    missing: Vec<&'static str>,
+    lacking: usize,
+    namespace: &'static str,
 }
 
-/// Runs every kind with a user who lacks the `missing` rules. Returns the faults.
-async fn without(missing: &[&str], number: usize, nodes: &Nodes) -> Vec<String> {
+impl Case {
+    /// Returns `true` if a key pattern is missing.
+    fn lacks_keys(&self) -> bool {
+        self.missing.iter().any(|rule| rule.starts_with('~'))
+    }
+
+    /// Returns `true` if the user may use some locks, and not their queues. A manager without a namespace that has met such a queue
+    /// acquires no further lock like this.
+    fn has_forbidden_queues(&self) -> bool {
+        self.missing == ["~{order:*"] || self.missing == ["~{*}:q:order:*"]
+    }
+
+    /// Returns the cases for each row except the first one, for each rule, and for no missing rule.
+    fn all(lacking: usize, namespace: &'static str) -> impl Iterator<Item = Self> {
+        let rows: Vec<Vec<&str>> = ROWS.iter().map(|(row, _)| row.split(' ').collect()).collect();
+        let single = rows.iter().flatten().map(|rule| vec![*rule]);
+        let missing: BTreeSet<_> = rows.iter().skip(1).cloned().chain(single).chain([Vec::new()]).collect();
+        missing.into_iter().map(move |missing| Self { missing, lacking, namespace })
+    }
+}
+
+/// Runs every kind in one case. `theirs` are managers that may do everything. Returns the faults.
+async fn run(case: Case, number: usize, servers: &Servers, theirs: &LockManager) -> Vec<String> {
     let user = format!("user{number}");
-    let rules = ROWS.iter().flat_map(|(row, _)| row.split(' ')).filter(|rule| !missing.contains(rule));
-    let words = ["ACL", "SETUSER", &user, "reset", "on", ">w0nder", "resetchannels"];
-    let words: Vec<_> = words.into_iter().chain(rules).collect();
-    nodes[0].inspect().command::<()>(&words).await;
-    let (ours, theirs) = (below(url_of(nodes, &user)), below(nodes[0].url()));
-    theirs.ready().await.unwrap();
+    servers.grant(&user, &case).await;
+    let mut ours = servers.manager(Some(&user), case.namespace);
     let ready = ours.ready().await;
     let warned = warnings(&ours.check().await).join("\n");
+    let has_majority = 2 * (servers.all().len() - case.lacking) > servers.all().len();
     let mut wrong = Vec::new();
-    for kind in Kind::ALL {
-        let key = format!("n{number}-{kind:?}.");
-        let outcome = timeout(PATIENCE, kind.live(&ours, &theirs, nodes, &key)).await;
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_possible(servers, &case)) {
+        let prefix = if case.namespace.is_empty() { "order:" } else { "" };
+        let key = format!("{prefix}n{number}-{kind:?}.");
+        if case.has_forbidden_queues() && servers.all().len() == 1 {
+            let met = std::mem::replace(&mut ours, servers.manager(Some(&user), case.namespace));
+            wrong.extend(ended(&case, met).await);
+        }
+        let outcome = timeout(PATIENCE, kind.live(&ours, theirs, servers, &key)).await;
+        let is_known = ready.is_err() || kind.is_named_in(&warned);
         match outcome {
             Ok(Ok(())) => {}
-            Ok(Err(LockError::Refused { .. })) if ready.is_err() || kind.is_named_in(&warned) => {}
-            outcome => wrong.push(format!("{missing:?}, {kind:?}: {outcome:?}; {ready:?}; {warned}")),
+            Ok(Err(LockError::Refused { .. })) if is_known && !has_majority => {}
+            outcome => wrong.push(format!("{case:?}, {kind:?}: {outcome:?}; {ready:?}; {warned}")),
         }
         let gone = async || {
-            let keys = left(nodes, &key).await;
+            let keys = servers.keys(&key).await;
             if keys.is_empty() { Ok(()) } else { Err(keys) }
         };
         if timeout(PATIENCE / 2, eventually(PATIENCE, "no key is left", gone)).await.is_err() {
-            wrong.push(format!("{missing:?}, {kind:?}: {:?} is left", left(nodes, &key).await));
+            wrong.push(format!("{case:?}, {kind:?}: {:?} is left", servers.keys(&key).await));
         }
     }
-    for manager in [ours, theirs] {
-        if timeout(PATIENCE, manager.shutdown()).await != Ok(true) {
-            wrong.push(format!("{missing:?}: releases are left: {:?}", manager.stats().releases));
-        }
-    }
+    wrong.extend(ended(&case, ours).await);
     wrong
+}
+
+/// Closes the manager. Returns the fault if releases are left.
+async fn ended(case: &Case, manager: LockManager) -> Option<String> {
+    let is_ended = timeout(PATIENCE, manager.shutdown()).await == Ok(true);
+    (!is_ended).then(|| format!("{case:?}: releases are left: {:?}", manager.stats().releases))
+}
+
+/// Runs all cases, some of them at a time, and fails with all faults.
+async fn run_all(servers: Servers, cases: impl Iterator<Item = Case>) {
+    /// More managers would connect at the same time than a busy machine serves in time.
+    const AT_A_TIME: usize = 8;
+    let (servers, turns) = (Arc::new(servers), Arc::new(Semaphore::new(AT_A_TIME)));
+    let theirs = Arc::new(["", NAMESPACE].map(|namespace| servers.manager(None, namespace)));
+    for manager in theirs.iter() {
+        eventually(PATIENCE, "it is ready", async || manager.ready().await).await;
+    }
+    let mut running = JoinSet::new();
+    for (number, case) in cases.enumerate() {
+        let (servers, turns, theirs) = (Arc::clone(&servers), Arc::clone(&turns), Arc::clone(&theirs));
+        running.spawn(async move {
+            let _turn = turns.acquire().await.unwrap();
+            let [unnamed, named] = &*theirs;
+            let theirs = if case.namespace.is_empty() { unnamed } else { named };
+            run(case, number, &servers, theirs).await
+        });
+    }
+    let wrong: Vec<_> = running.join_all().await.into_iter().flatten().collect();
+    for manager in theirs.iter() {
+        assert!(manager.shutdown().await, "releases are left: {:?}", manager.stats().releases);
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -235,24 +350,72 @@ fn permission_table_matches_the_guide() {
 
 #[tokio::test]
 async fn missing_permissions_never_leave_keys_of_any_kind_of_lock() {
-    let nodes = Arc::new(Nodes::start(1).await);
-    let rows: Vec<Vec<&str>> = ROWS.iter().map(|(row, _)| row.split(' ').collect()).collect();
-    let single = rows.iter().flatten().map(|rule| vec![*rule]);
-    let missing: BTreeSet<_> = rows.iter().skip(1).cloned().chain(single).chain([Vec::new()]).collect();
-    let mut running = JoinSet::new();
-    for (number, missing) in missing.into_iter().enumerate() {
-        let nodes = Arc::clone(&nodes);
-        running.spawn(async move { without(&missing, number, &nodes).await });
+    let unnamed = Case::all(1, "").filter(|case| case.lacks_keys() || case.missing.is_empty());
+    run_all(Servers::Nodes(Nodes::start(1).await), Case::all(1, NAMESPACE).chain(unnamed)).await;
+}
+
+/// Key patterns are tested without a namespace, where they are not checked beforehand. Commands do not depend on the namespace, and if all
+/// nodes lack one, each is like a single node.
+#[tokio::test]
+async fn missing_permissions_at_some_of_three_nodes_never_leave_keys() {
+    let of_keys = (1..=3).flat_map(|lacking| Case::all(lacking, "").filter(Case::lacks_keys));
+    let of_commands = (1..=2).flat_map(|lacking| Case::all(lacking, NAMESPACE).filter(|case| !case.lacks_keys()));
+    run_all(Servers::Nodes(Nodes::start(3).await), of_keys.chain(of_commands)).await;
+}
+
+/// Single commands are left out: a member of a cluster executes the same scripts.
+#[tokio::test]
+async fn missing_permissions_in_a_cluster_never_leave_keys() {
+    let cases = Case::all(3, "").filter(|case| case.lacks_keys() || case.missing.is_empty());
+    run_all(Servers::Cluster(Cluster::start(3, 0).await), cases).await;
+}
+
+/// A manager does not know the names of its locks beforehand. The first lock shows that the user may not use its queue.
+#[tokio::test]
+async fn forbidden_queue_refuses_all_but_the_first_lock_without_a_namespace() {
+    let nodes = Nodes::start(1).await;
+    let inspector = nodes[0].inspect();
+    let rules = ROWS.iter().flat_map(|(row, _)| row.split(' ')).filter(|rule| *rule != "~{order:*");
+    let words = ["ACL", "SETUSER", "alice", "on", ">w0nder", "resetchannels", "+info"];
+    let checked = ["~redlock:check:*", "~{redlock:check:*"];
+    inspector.command::<()>(&words.into_iter().chain(checked).chain(rules).collect::<Vec<_>>()).await;
+    let servers = Servers::Nodes(nodes);
+    let manager = servers.manager(Some("alice"), "");
+    manager.ready().await.unwrap();
+    let braces = |warned: &String| warned.contains("closing brace");
+    assert!(warnings(&manager.check().await).iter().all(braces));
+    let guard = manager.acquire(LockRequest::new("order:7").ttl(TTL)).await.unwrap();
+    guard.extend().await.unwrap();
+    guard.release().await.unwrap();
+    assert_eq!(servers.keys("order").await, [""; 0]);
+    let request = |key| LockRequest::new(key).ttl(TTL);
+    for error in [
+        manager.acquire(request("order:7")).await.unwrap_err(),
+        manager.acquire(request("order:8")).await.unwrap_err(),
+        manager.acquire(request("order:9").fencing()).await.unwrap_err(),
+    ] {
+        assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
+        assert!(error.to_string().contains("grant it `~order:* ~{order:*"), "{error}");
+        assert_eq!(servers.keys("order").await, [""; 0]);
     }
-    let wrong: Vec<_> = running.join_all().await.into_iter().flatten().collect();
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    let warned = warnings(&manager.check().await);
+    assert!(warned.iter().any(|warning| warning.contains("grant it `~{order:*` beside `~order:*`")), "{warned:?}");
+    servers.all()[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "~{order:*"]).await;
+    manager.acquire("order:7").await.unwrap().release().await.unwrap();
+    assert!(warnings(&manager.check().await).iter().all(braces));
+    assert!(manager.shutdown().await, "{:?}", manager.stats().releases);
+    assert_eq!(servers.keys("order").await, [""; 0]);
+}
+
+fn below(url: String) -> LockManager {
+    builder([url]).namespace(NAMESPACE).tuning(|tuning| tuning.max_ttl(TTL)).build().unwrap()
 }
 
 #[tokio::test]
 async fn script_error_after_a_write_is_followed_by_a_release() {
     let nodes = Nodes::start(1).await;
     nodes[0].inspect().command::<()>(&["ACL", "SETUSER", "alice", "on", ">w0nder", "~*", "&*", "+@all"]).await;
-    let ours = below(url_of(&nodes, "alice"));
+    let ours = below(nodes[0].url().replace("redis://", "redis://alice:w0nder@"));
     ours.ready().await.unwrap();
     let theirs = below(nodes[0].url());
     let reader = || LockRequest::shared("b").ttl(TTL / 2);

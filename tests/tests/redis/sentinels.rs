@@ -469,7 +469,7 @@ async fn lying_sentinel(master: u16, others: &[u16]) -> FakeServer {
 }
 
 /// Returns the answer to a command for Sentinels.
-fn answer_of_sentinel(command: &str, master: u16, others: &[u16]) -> Option<String> {
+pub(crate) fn answer_of_sentinel(command: &str, master: u16, others: &[u16]) -> Option<String> {
     let pairs = |pairs: &[&str]| {
         let texts: Vec<_> = pairs.iter().map(|text| format!("${}\r\n{text}\r\n", text.len())).collect();
         let texts = texts.concat();

@@ -3,8 +3,9 @@
 use crate::support::{GENEROUS, assert_nothing_left, builder, connected, manager_through, wait_until_queued};
 use crate::waiters::{obtained, patient, waiting};
 use redlock_runtime::{LockManager, LockRequest, Wait};
-use redlock_tests::{Cluster, Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
-use std::sync::atomic::{AtomicI64, Ordering};
+use redlock_tests::{Cluster, FakeServer, Nodes, PATIENCE, Proxy, RedisServer, eventually, eventually_eq};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 const KEY: &str = "order:7";
@@ -148,4 +149,47 @@ async fn lock_is_lost_if_another_server_takes_over_the_address() {
     works_again(&manager).await;
     eventually_eq(PATIENCE, "the lock is lost", false, async || held.is_held()).await;
     assert_eq!(nodes[1].inspect().get(KEY).await, None);
+}
+
+fn bulk(text: &str) -> String {
+    format!("${}\r\n{text}\r\n", text.len())
+}
+
+/// Answers as a server does that grants every lock.
+fn granted(command: &str) -> String {
+    let words: Vec<_> = command.split(' ').collect();
+    match words[..] {
+        ["HELLO", ..] => "%1\r\n$5\r\nproto\r\n:3\r\n".to_owned(),
+        // All scripts are stored.
+        ["SCRIPT", "EXISTS", ref digests @ ..] => format!("*{}\r\n{}", digests.len(), ":1\r\n".repeat(digests.len())),
+        ["INFO", ..] => bulk("redis_version:7.2.0\r\nrun_id:1\r\nuptime_in_seconds:99\r\nrole:master\r\n"),
+        ["CONFIG", ..] => "*0\r\n".to_owned(),
+        ["TIME"] => format!("*2\r\n{}{}", bulk("1800000000"), bulk("0")),
+        ["EVALSHA" | "EVAL", ..] => ":1\r\n".to_owned(),
+        ["PING"] => "+PONG\r\n".to_owned(),
+        _ => "+OK\r\n".to_owned(),
+    }
+}
+
+/// The server sees three connections: the one that a proxy forgets, the one that checks, and the successor of the first.
+#[tokio::test]
+async fn dead_connection_is_closed_before_its_successor_is_used_and_the_check_sends_no_scripts() {
+    let is_forgotten = Arc::new(AtomicBool::new(false));
+    let is_silent = Arc::clone(&is_forgotten);
+    let server = FakeServer::start_numbered(move |client, command| {
+        if client == 0 && is_silent.load(Ordering::SeqCst) { String::new() } else { granted(command) }
+    })
+    .await;
+    let url = server.url().replace("redis://", "redis://alice:w0nder@");
+    let manager = builder([url]).build().unwrap();
+    manager.acquire(KEY).await.unwrap().release().await.unwrap();
+    is_forgotten.store(true, Ordering::SeqCst);
+    works_again(&manager).await;
+    let commands = server.commands();
+    let of = |client: usize| commands.iter().filter(move |command| command.client == client);
+    let kinds: Vec<_> = of(1).map(|command| command.command.split(' ').next().unwrap()).collect();
+    assert_eq!(kinds, ["AUTH", "CLIENT", "INFO", "PING"], "{:#?}", of(1).collect::<Vec<_>>());
+    assert!(of(1).all(|command| command.open.contains(&0)), "the check leaves the first connection open");
+    assert!(of(2).any(|command| command.command.starts_with("SET ")), "the third connection takes locks");
+    assert!(of(2).all(|command| !command.open.contains(&0)), "{:#?}", of(2).collect::<Vec<_>>());
 }

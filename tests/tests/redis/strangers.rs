@@ -1,10 +1,12 @@
 //! Users of the same Redis without write access to our keys: their commands do not affect others.
 
+use crate::recorded::Recorded;
 use crate::support::{answered, barrier, builder, wait_until_queued};
 use crate::waiters::{obtained, patient, waiting};
 use redis::aio::MultiplexedConnection;
-use redlock_runtime::{LockError, LockManager, LockRequest};
-use redlock_tests::{Nodes, PATIENCE, eventually};
+use redlock_runtime::admin::{BreakOptions, BreakReport};
+use redlock_runtime::{LockError, LockManager, LockRequest, LossCause};
+use redlock_tests::{Nodes, PATIENCE, RedisServer, eventually};
 use std::time::Duration;
 
 const KEY: &str = "order:1";
@@ -13,22 +15,22 @@ const KEY: &str = "order:1";
 const FLOOD: usize = 60_000;
 
 /// Makes a user. Servers before Redis 7 have no read-only patterns (`%R~`), and get ordinary ones.
-async fn set_user(nodes: &Nodes, rules: &[&str]) {
+pub(crate) async fn set_user(node: &RedisServer, rules: &[&str]) {
     let command = [&["ACL", "SETUSER"], rules].concat();
-    if nodes[0].inspect().try_command::<()>(&command).await.is_err() {
+    if node.inspect().try_command::<()>(&command).await.is_err() {
         let command: Vec<_> = command.iter().map(|word| word.trim_start_matches("%R")).collect();
-        nodes[0].inspect().command::<()>(&command).await;
+        node.inspect().command::<()>(&command).await;
     }
 }
 
-fn url_of(nodes: &Nodes, user: &str, password: &str) -> String {
-    nodes[0].url().replace("redis://", &format!("redis://{user}:{password}@"))
+pub(crate) fn url_of(node: &RedisServer, user: &str, password: &str) -> String {
+    node.url().replace("redis://", &format!("redis://{user}:{password}@"))
 }
 
 /// Returns a connection of a user with these rules.
-async fn stranger(nodes: &Nodes, rules: &[&str]) -> MultiplexedConnection {
-    set_user(nodes, &[&["spy", "reset", "resetchannels", "on", ">spy"], rules].concat()).await;
-    redis::Client::open(url_of(nodes, "spy", "spy")).unwrap().get_multiplexed_async_connection().await.unwrap()
+pub(crate) async fn stranger(node: &RedisServer, rules: &[&str]) -> MultiplexedConnection {
+    set_user(node, &[&["spy", "reset", "resetchannels", "on", ">spy"], rules].concat()).await;
+    redis::Client::open(url_of(node, "spy", "spy")).unwrap().get_multiplexed_async_connection().await.unwrap()
 }
 
 /// Returns a manager of the namespace `locks`.
@@ -63,7 +65,7 @@ async fn forged_message_about_a_lock_of_another_manager_does_not_release_it() {
     let channel = channel(&bystander, &nodes).await;
     let guard = holder.acquire(KEY).await.unwrap();
 
-    let mut spy = stranger(&nodes, &["+get", "%R~locks:*", "+publish", "&redlock:locks:*"]).await;
+    let mut spy = stranger(&nodes[0], &["+get", "%R~locks:*", "+publish", "&redlock:locks:*"]).await;
     let deleted: Result<(), _> = redis::cmd("DEL").arg("locks:order:1").query_async(&mut spy).await;
     assert_eq!(deleted.unwrap_err().code(), Some("NOPERM"), "the spy itself may not delete the lock");
     let token: String = redis::cmd("GET").arg("locks:order:1").query_async(&mut spy).await.unwrap();
@@ -99,12 +101,12 @@ async fn messages_with_forged_tokens_do_not_block_a_process() {
     let nodes = Nodes::start(1).await;
     let rules =
         ["service", "reset", "resetchannels", "on", ">service", "~locks:*", "~{locks:*", "&redlock:locks:*", "+@all"];
-    set_user(&nodes, &rules).await;
-    let service = manager_at(url_of(&nodes, "service", "service")).await;
+    set_user(&nodes[0], &rules).await;
+    let service = manager_at(url_of(&nodes[0], "service", "service")).await;
     let channel = channel(&service, &nodes).await;
     let id = channel.strip_prefix("redlock:locks:").unwrap();
 
-    let mut spy = stranger(&nodes, &["+publish", "&redlock:locks:*"]).await;
+    let mut spy = stranger(&nodes[0], &["+publish", "&redlock:locks:*"]).await;
     let flooding = tokio::spawn({
         let (channel, id) = (channel.clone(), id.to_owned());
         async move {
@@ -150,7 +152,7 @@ async fn oversized_messages_cut_the_command_connection_only_once() {
     let connections = || service.stats().nodes[0].reconnections;
     let before = connections();
 
-    let mut spy = stranger(&nodes, &["+publish", "&redlock:locks:*"]).await;
+    let mut spy = stranger(&nodes[0], &["+publish", "&redlock:locks:*"]).await;
     let message = format!("granted {} locks:{}", held.token(), "k".repeat(1_500_000));
     let mut heard = 0;
     for call in 0..100_000 {
@@ -180,6 +182,81 @@ async fn oversized_messages_cut_the_command_connection_only_once() {
     held.release().await.unwrap();
 }
 
+/// Waits until the lock has another token than `before`, as the user of `spy` sees it. Returns the token.
+async fn token_after(spy: &mut MultiplexedConnection, before: &str) -> String {
+    let mut get = redis::cmd("GET");
+    get.arg("locks:order:1");
+    let spy = &*spy;
+    eventually(PATIENCE, "the breaker has the place of the holder", async || {
+        let token: Option<String> = get.query_async(&mut spy.clone()).await.unwrap();
+        let token = token.unwrap_or_default();
+        let token = token.trim_end_matches('+');
+        if !token.is_empty() && token != before { Ok(token.to_owned()) } else { Err(token.to_owned()) }
+    })
+    .await
+}
+
+/// Publishes `message` to `channel`, and waits until the manager there, `listener`, has handled it.
+async fn publish(spy: &mut MultiplexedConnection, channel: &str, message: &str, listener: &LockManager) {
+    let heard: u64 = redis::cmd("PUBLISH").arg(channel).arg(message).query_async(spy).await.unwrap();
+    assert_eq!(heard, 1, "{message}");
+    answered(listener).await;
+}
+
+/// The page "Security" describes this as the misuse of `GET` and `PUBLISH`. The trail of the break remains true, except for its outcome.
+#[tokio::test]
+async fn forged_report_of_the_holder_ends_a_break_early_and_leaves_its_trail() {
+    let log = Recorded::default();
+    let _recording = tracing::subscriber::set_default(log.clone());
+    let nodes = Nodes::start(1).await;
+    let [holder, operator, other] =
+        [manager_at(nodes[0].url()).await, manager_at(nodes[0].url()).await, manager_at(nodes[0].url()).await];
+    let guard = holder.acquire(KEY).await.unwrap();
+    let token = *guard.token();
+    let next = waiting(&other, patient(KEY));
+    wait_until_queued(&nodes, "locks:order:1", 1).await;
+
+    let mut spy = stranger(&nodes[0], &["+get", "%R~locks:*", "+publish", "&redlock:locks:*"]).await;
+    let breaking = tokio::spawn({
+        let operator = operator.clone();
+        let options = BreakOptions::new(token).wait(PATIENCE).reason("ticket 4711");
+        async move { operator.break_lock(KEY, options).await }
+    });
+    let by = token_after(&mut spy, token.as_str()).await;
+    let deleted: Result<(), _> = redis::cmd("DEL").arg("locks:order:1").query_async(&mut spy).await;
+    assert_eq!(deleted.unwrap_err().code(), Some("NOPERM"), "the spy itself may not release the lock");
+
+    // Reports about another key or another token are ignored.
+    let channel = format!("redlock:locks:{}", by.split_once('@').unwrap().1);
+    let other_token = format!("00000001-0000-7000-8000-000000000000@{}", by.split_once('@').unwrap().1);
+    for message in [format!("stopped {by} locks:order:2"), format!("stopped {other_token} locks:order:1")] {
+        publish(&mut spy, &channel, &message, &operator).await;
+        assert!(!breaking.is_finished() && !next.is_finished(), "{message}");
+        assert_eq!(token_after(&mut spy, token.as_str()).await, by, "{message}");
+    }
+
+    publish(&mut spy, &channel, &format!("stopped {by} locks:order:1"), &operator).await;
+    let report: BreakReport = breaking.await.unwrap();
+    assert!(report.is_broken() && report.holder_stopped && report.placeholder.is_none(), "{report}");
+    assert_eq!((report.by.as_str(), report.reason.as_deref()), (&*by, Some("ticket 4711")));
+    let next = obtained(next).await;
+    assert!(next.is_held());
+    // The function of the holder still has its guard, which reports the breaker.
+    let LockError::Lost { cause: LossCause::Revoked { by: breaker, .. }, .. } = guard.lost().await else { panic!() };
+    assert_eq!(breaker.as_str(), by);
+    assert!(!guard.is_held());
+
+    let lines = log.lines();
+    let broken: Vec<_> = lines.iter().filter(|line| line.contains(" event=broken")).collect();
+    let [broken] = broken[..] else { panic!("{lines:#?}") };
+    let (holder, by) = (format!(" holder={token}"), format!(" by={by}"));
+    for field in ["WARN ", "order:1", &holder, &by, " outcome=stopped", " reason=ticket 4711"] {
+        assert!(broken.contains(field), "{field}: {broken}");
+    }
+    drop(guard);
+    next.release().await.unwrap();
+}
+
 /// The users of the page "Security" of the guide: the service acquires, waits for and renews locks, the watcher sees them and changes
 /// nothing.
 #[tokio::test]
@@ -188,9 +265,9 @@ async fn users_of_the_security_page_have_sufficient_permissions() {
     let nodes = Nodes::start(1).await;
     for block in page.split("```text\nACL SETUSER ").skip(1) {
         let rules: Vec<_> = block.split("```").next().unwrap().split_whitespace().collect();
-        set_user(&nodes, &rules).await;
+        set_user(&nodes[0], &rules).await;
     }
-    let manager = |user: &str| builder([url_of(&nodes, user, "password")]).namespace("order").build().unwrap();
+    let manager = |user: &str| builder([url_of(&nodes[0], user, "password")]).namespace("order").build().unwrap();
     let (services, watcher) = ([manager("orders"), manager("orders")], manager("watcher"));
     for service in &services {
         service.ready().await.unwrap();

@@ -193,6 +193,103 @@ async fn tenant_cannot_access_channels_registers_or_locks_of_another_namespace()
     obtained(call).await.release().await.unwrap();
 }
 
+/// A ballot that is larger than any that the servers' clocks allow, and close to the largest one.
+const FAR: u64 = (1 << 49) - 3;
+
+/// Returns a fencing number, without its lower bits.
+async fn number(manager: &LockManager) -> u64 {
+    let guard = manager.acquire(patient("7").fencing()).await.unwrap();
+    let number = guard.fencing_token().as_u64() >> 14;
+    guard.release().await.unwrap();
+    number
+}
+
+/// Returns the register of the key `7` in the namespace `bank`, and its number.
+async fn register(inspect: &Inspector) -> (String, u64) {
+    eventually(PATIENCE, "it has a number", async || {
+        let keys = inspect.keys().await;
+        let name = keys.iter().find(|name| name.starts_with("bank:redlock:f:{")).ok_or(keys.clone())?;
+        let score: Option<String> = inspect.command(&["ZSCORE", name, "n"]).await;
+        score.map(|score| (name.clone(), score.parse().unwrap())).ok_or(keys)
+    })
+    .await
+}
+
+/// Returns a process of `bank` that knows no number, and the number of its first lock.
+async fn newcomer(url: &str) -> (LockManager, u64) {
+    let newcomer = manager(url, "bank").await;
+    let number = number(&newcomer).await;
+    (newcomer, number)
+}
+
+/// The tenant has the permissions for fencing in its own namespace, and raises all registers that it can reach.
+#[tokio::test]
+async fn fencing_numbers_rise_although_another_tenant_raises_its_registers() {
+    let nodes = Nodes::start(1).await;
+    let (inspect, url) = (nodes[0].inspect(), nodes[0].url());
+    for namespace in ["shop", "bank"] {
+        set_tenant(inspect, namespace).await;
+    }
+    let bank = manager(&url, "bank").await;
+    let mut numbers = vec![number(&bank).await];
+    let (register_name, _) = register(inspect).await;
+    let far = FAR.to_string();
+    let mut shop = connection(&url, "shop").await;
+    let foreign = [&*register_name, "redlock:fence", "bank:redlock:fence", "redlock:f:{4438}", "{bank:7}:f"];
+    for name in foreign {
+        for attack in [&["ZADD", name, &far, "n"][..], &["SET", name, &far]] {
+            let error = send::<Value>(&mut shop, attack).await.expect_err(&attack.join(" "));
+            assert_eq!(error.code(), Some("NOPERM"), "{attack:?}: {error}");
+        }
+    }
+    let own = register_name.replace("bank:", "shop:");
+    for name in [&*own, "shop:redlock:fence", "shop:redlock:f:{0}"] {
+        send::<Value>(&mut shop, &["ZADD", name, &far, "n"]).await.unwrap();
+    }
+    // Its calls use the registers that it has raised. They may fail, and do not affect others.
+    let attacker = manager(&url, "shop").await;
+    let _ = attacker.try_acquire(LockRequest::new("7").fencing()).await;
+    for _ in 0..3 {
+        numbers.push(number(&bank).await);
+        numbers.push(newcomer(&url).await.1);
+    }
+    assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.iter().all(|number| *number < FAR / 2), "{numbers:?}");
+    assert!(register(inspect).await.1 < FAR / 2);
+}
+
+/// The user can write to the registers of the namespace at one server, and has no permission at the others.
+#[tokio::test]
+async fn fencing_numbers_rise_although_a_user_raises_the_registers_of_one_server() {
+    let nodes = Nodes::start(3).await;
+    for node in nodes.iter() {
+        set_tenant(node.inspect(), "bank").await;
+    }
+    let managers = || async {
+        let urls = nodes.urls().into_iter().map(|url| url_of(&url, "bank"));
+        let manager = builder(urls).namespace("bank").build().unwrap();
+        manager.ready().await.unwrap();
+        manager
+    };
+    let bank = managers().await;
+    let mut numbers = vec![number(&bank).await];
+    let (name, _) = register(nodes[0].inspect()).await;
+    let raider = ["ACL", "SETUSER", "raider", "on", ">password", "~bank:redlock:f:*", "+zadd"];
+    nodes[0].inspect().command::<()>(&raider).await;
+    let mut attack = connection(&nodes[0].url(), "raider").await;
+    let denied = send::<Value>(&mut attack, &["SET", "bank:7", "x"]).await.unwrap_err();
+    assert_eq!(denied.code(), Some("NOPERM"));
+    for far in [FAR, FAR / 4, FAR] {
+        send::<Value>(&mut attack, &["ZADD", &name, &far.to_string(), "n"]).await.unwrap();
+        for manager in [&bank, &managers().await, &bank] {
+            numbers.push(number(manager).await);
+        }
+    }
+    assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.iter().all(|number| *number < FAR / 8), "{numbers:?}");
+    for node in &nodes[1..] {
+        assert!(register(node.inspect()).await.1 < FAR / 8, "it was raised");
+    }
+}
+
 /// Returns the messages on all channels of the library since the last call.
 fn published(messages: &mut redis::PubSub<'_>, sender: &mut redis::Connection) -> Vec<(String, String)> {
     redis::cmd("PUBLISH").arg("redlock:end").arg("end").exec(sender).unwrap();

@@ -6,6 +6,8 @@
 //!   differences.
 //! - `pass`: no messages, and no warnings. The `attribute` tests contain these files too, for clippy.
 //!
+//! No message of the compiler, and none of its notes, names the module `__private`.
+//!
 //! `UI_BLESS=1 cargo test -p redlock-tests --test ui` updates the expectations. Read the difference before you commit
 //! it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests too")]
@@ -37,6 +39,9 @@ fn ui() {
         }
     }
     assert!(wrong.is_empty(), "\n\n{wrong}\n`UI_BLESS=1` writes what was found as expected.\n");
+    let rendered = found.values().flatten().map(|message| &*message.rendered);
+    let internal: String = rendered.filter(|text| text.contains("__private")).collect();
+    assert!(internal.is_empty(), "these messages and their notes name the internal module:\n\n{internal}");
 }
 
 struct Case {
@@ -141,6 +146,8 @@ struct Message {
     text: String,
     /// Notes of this project that the compiler appends.
     notes: Vec<String>,
+    /// Everything that the compiler prints, with its own notes.
+    rendered: String,
 }
 
 impl Message {
@@ -157,11 +164,12 @@ impl Message {
         let code = message["code"]["code"].as_str().map(|code| format!("[{code}]")).unwrap_or_default();
         let level = format!("{}{code}", message["level"].as_str()?);
         let notes = message["children"].as_array()?.iter().filter_map(note).collect();
-        Some(Self { place, level, text: message["message"].as_str()?.to_owned(), notes })
+        let rendered = message["rendered"].as_str()?.to_owned();
+        Some(Self { place, level, text: message["message"].as_str()?.to_owned(), notes, rendered })
     }
 
     fn line(&self, with_text: bool) -> String {
-        let Self { place, level, text, notes } = self;
+        let Self { place, level, text, notes, .. } = self;
         if with_text {
             notes.iter().fold(format!("{place}: {level}: {text}"), |line, note| format!("{line}\n    note: {note}"))
         } else {

@@ -189,6 +189,11 @@ pub(super) fn wakeup_in(payload: &[u8]) -> Option<Wakeup> {
     Wakeup::parse(str::from_utf8(payload).ok()?)
 }
 
+/// Error text of a proxy that has passed a command on and lost its server. The server may have executed the command.
+///
+/// Source: Envoy, `command_splitter_impl.h`.
+const LOST_BY_PROXY: &str = "upstream failure";
+
 /// Converts the error that the client crate reports: the connection broke, or the server answered with an error.
 pub(super) fn refused(error: &RedisError) -> NodeError {
     if error.is_io_error() || error.kind() == ErrorKind::Parse {
@@ -208,6 +213,9 @@ pub(super) fn refused(error: &RedisError) -> NodeError {
     };
     let (answer, is_raised) = without_script(without_arguments(&answer));
     let text = excerpt(answer.trim());
+    if answer.trim() == LOST_BY_PROXY {
+        return NodeError::UnexpectedReply(text.into());
+    }
     NodeError::Refused(if is_raised { ErrorReply::raised(text) } else { text.into() })
 }
 

@@ -66,7 +66,7 @@ impl Received {
     ///
     /// # Errors
     /// If they exceed the maximum length of a reply.
-    fn add(&self, bytes: usize) -> io::Result<()> {
+    pub(super) fn add(&self, bytes: usize) -> io::Result<()> {
         let received = self.bytes.load(Ordering::Relaxed).saturating_add(bytes);
         self.bytes.store(received, Ordering::Relaxed);
         // Only the task that drives the connection writes this value.

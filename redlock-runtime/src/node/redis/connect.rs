@@ -31,7 +31,7 @@ pub(super) async fn connect(
 ) -> Result<(Arc<LiveConnection>, IoTask), NodeError> {
     let progress = &connections.progress;
     let connected = progress.limited(endpoint.connect_timeout(), connect_in_steps(endpoint, connections)).await;
-    connected.map_err(|error| endpoint.told(error, &progress.at()))
+    connected.map_err(|error| endpoint.told(progress.refused(error), &progress.at()))
 }
 
 async fn connect_in_steps(
@@ -124,8 +124,12 @@ pub(super) async fn connect_plainly(endpoint: &Endpoint, progress: &Progress) ->
 ///
 /// # Errors
 /// Those of [`connect`].
-pub(super) async fn connect_plainly_at(endpoint: &Endpoint, at: SocketAddr) -> Result<Connection, NodeError> {
-    Ok(shake_hands_plainly(endpoint, Some(at), &Progress::default()).await?)
+pub(super) async fn connect_plainly_at(
+    endpoint: &Endpoint,
+    at: SocketAddr,
+    progress: &Progress,
+) -> Result<Connection, NodeError> {
+    Ok(shake_hands_plainly(endpoint, Some(at), progress).await?)
 }
 
 async fn shake_hands_plainly(

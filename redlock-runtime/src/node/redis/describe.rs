@@ -115,7 +115,7 @@ async fn answers(live: &LiveConnection, key: &LockKey) -> Result<Answers, NodeEr
     let info = permitted(info.await)?.map(|text: String| Info::parse(&text));
     let (fsync, save) = (setting(fsync.0, fsync.1.await)?, setting(save.0, save.1.await)?);
     let (min_replicas_to_write, permissions) = (setting(least.0, least.1.await)?, permissions.await?);
-    live.needed.record(&permissions.refusals, live.namespace());
+    live.record_permissions(&permissions.refusals);
     Ok(Answers { info, fsync, save, min_replicas_to_write, permissions, measured })
 }
 

@@ -1,5 +1,6 @@
 //! One live connection: it encodes commands, and passes replies to the callers.
 
+use super::acl_hint::{is_forbidden_key, with_rules};
 use super::answer::{Untold, answer, parse_time_reply, refused, server_time};
 use super::channels::Channels;
 use super::cluster::redirection::{Next, Redirect, is_refusal_to_serve, is_still_wanted, is_torn, next, redirection};
@@ -12,15 +13,16 @@ use super::needed::Needed;
 use super::outbox::Outbox;
 use super::question::{Form, Outgoing, Question, ReplyKind, Wire};
 use super::script::Scripts;
-use super::wording::{leave_queue, said_to, without_script};
+use super::wording::{ballot, leave_queue, said_to, without_script};
 use crate::error::NodeError;
 use crate::lock::owner_token::ManagerId;
 use crate::node::abstention::{Abstention, worth};
 use crate::node::environment::{Environment, Replicas};
 use crate::node::pending::Recipient;
+use crate::node::report::{Purpose, Refusal};
 use crate::node::server_facts::ServerFacts;
 use crate::node::server_identity::DataSet;
-use crate::protocol::command::{Answer, Command};
+use crate::protocol::command::{Answer, Command, Reply, Verb};
 use crate::time::clock::Instant;
 use redis::{Cmd, RedisError, Value};
 use std::net::SocketAddr;
@@ -242,7 +244,8 @@ impl LiveConnection {
         } else if let Some(now) = sent {
             self.compare_settings(now);
         }
-        let question = Question { abstains_until, ..Question::new(command, sent, recipient) };
+        let form = self.form_of(&command);
+        let question = Question { abstains_until, form, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
         if self.is_extended_together(&question) {
             self.count_failure_unless(self.outbox.put_extension(question));
@@ -312,10 +315,27 @@ impl LiveConnection {
             return leave_queue(&question.command);
         }
         let scripts = self.scripts();
-        scripts.of(&question.command).map_or_else(
-            || without_script(&question.command, self.namespace()),
-            |script| script.call(question, &scripts.channels).into(),
-        )
+        let Some(script) = scripts.for_question(question) else {
+            return without_script(&question.command, self.namespace());
+        };
+        let rest =
+            if question.form == Form::Checked { ballot(&question.command, self.namespace()) } else { Vec::new() };
+        Wire { first: script.call(question, &scripts.channels), rest }
+    }
+
+    /// Returns the keys that `command` names. A plain `SET` names only the lock, so the server does not check the permission for the queue,
+    /// which a release needs.
+    fn form_of(&self, command: &Command) -> Form {
+        let is_plain_set = matches!(command.verb, Verb::SetNx { .. }) && command.subject.is_plain();
+        if is_plain_set && self.server.forbidden_queue.is_known() { Form::Checked } else { Form::Whole }
+    }
+
+    /// Records the permissions of the user, as the server has just reported them.
+    pub(super) fn record_permissions(&self, refusals: &[Refusal]) {
+        self.needed.record(refusals, self.namespace());
+        if !refusals.iter().any(|refusal| refusal.purpose == Purpose::SomeLocks) {
+            self.server.forbidden_queue.clear();
+        }
     }
 
     /// Returns `true` if the time of sending `command` matters: to an abstention, or to the clock of the server that its reply reveals. A
@@ -507,6 +527,9 @@ impl LiveConnection {
                 if let (Some(time), Some(sent)) = (server_time(&value), question.sent) {
                     self.server.told(time, sent);
                 }
+                if question.form == Form::Own && matches!(answer, Ok(Reply::Released | Reply::Extended { .. })) {
+                    self.server.on_queue_forbidden(question.command.key());
+                }
                 if let (Some(proposal), Ok(reply)) = (question.command.proposal(), &answer) {
                     self.environment.servers.on_proposal_reply(&proposal, self.server.node(), reply);
                 }
@@ -532,6 +555,9 @@ impl LiveConnection {
     fn refused(&self, mut question: Question, error: &RedisError) {
         self.server.counters.failed(1);
         let said = refused(error);
+        if is_forbidden_key(&said) {
+            return self.key_forbidden(question, said);
+        }
         if is_read_only(&said) {
             let _ = self.end.set(NodeError::Unreachable("the server takes no writes any more".into()));
         }
@@ -549,6 +575,32 @@ impl LiveConnection {
             }
             _ => self.finish(question, Err(said)),
         }
+    }
+
+    /// Handles a command that the server has not executed, because the user may not use one of its keys.
+    ///
+    /// A plain `SET` may have taken the lock even so. An extension or a release is then sent once more, and names only the locks. Like a
+    /// command whose script was lost, it now comes behind commands that were sent later; see `lost_script`.
+    fn key_forbidden(&self, mut question: Question, said: NodeError) {
+        let may_name_less = match question.command.verb {
+            Verb::Release { .. } | Verb::Keep { .. } => true,
+            Verb::Extend { .. } | Verb::Renew { .. } | Verb::Adopt { .. } => question.command.fence.is_none(),
+            _ => false,
+        };
+        if !may_name_less || question.form == Form::Own {
+            if question.form == Form::Checked {
+                // The permission may have been granted in the meantime.
+                self.needed.was_refused.notify_one();
+            }
+            let said = with_rules(said, &question.command, self.namespace());
+            return question.answer(Err(said));
+        }
+        (question.form, question.is_late, question.is_repeated) =
+            (Form::Own, question.command.verb.may_be_late(), false);
+        question.sent = question.sent.map(|_| self.server.now());
+        let wire = self.wire(&question);
+        self.server.counters.sent();
+        self.count_failure_unless(self.outbox.put_if(question, wire, |question| !is_abandoned(question)));
     }
 
     /// Returns the replicas that have to confirm every lease.

@@ -32,7 +32,7 @@ pub(super) fn may_be_repeated(question: &Question) -> bool {
 /// Sends the command again, with the source of its script. `error` is the answer of the server that has lost the script. Returns `false` if
 /// the command fails instead.
 pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question, error: &RedisError) -> bool {
-    let Some(script) = scripts.of(&question.command) else {
+    let Some(script) = scripts.for_question(&question) else {
         // A command without a script has no script to lose.
         question.answer(Err(refused(error)));
         return false;
@@ -47,7 +47,7 @@ pub(super) fn repeat(outbox: &Outbox, scripts: &Scripts, mut question: Question,
 /// Returns `true` if the command takes the lock or extends its lease, and no caller waits for its answer.
 pub(super) fn is_abandoned(question: &Question) -> bool {
     let takes = match question.command.verb {
-        // A `SetNx` is a script only for a shared lock.
+        // A `SetNx` is a script for a shared lock, and for a lock whose queue the user may not use.
         Verb::SetNx { .. }
         | Verb::Acquire { .. }
         | Verb::Enter { .. }

@@ -22,6 +22,7 @@ use super::endpoint::Endpoint;
 use super::info::Info;
 use super::live_connection::LiveConnection;
 use super::prepare::ask;
+use super::progress::Progress;
 use crate::error::NodeError;
 use crate::observe::events;
 use std::net::{IpAddr, SocketAddr};
@@ -30,13 +31,33 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Time between two look-ups of a name. Too small: more load on the name servers. Too large: a server whose name leads elsewhere is used
-/// for longer.
-const LOOK_EVERY: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(30) };
+/// Pauses of the task that follows a name.
+#[derive(Clone, Copy, Debug)]
+struct Pauses {
+    /// Maximum time between two look-ups of a name. Too small: more load on the name servers. Too large: a server whose name leads
+    /// elsewhere is used for longer.
+    regular: Duration,
+    /// Maximum time until the second look-up, after the first has found another server. Too small: both happen during one fault of a name
+    /// server. Too large: the server is left later.
+    suspicious: Duration,
+}
 
-/// Time until the second look-up, after the first has found another server. Too small: both happen during one fault of a name server. Too
-/// large: the server is left later.
-const LOOK_AGAIN_AFTER: Duration = if cfg!(test) { Duration::from_millis(50) } else { Duration::from_secs(1) };
+/// The pauses in programs.
+const DEFAULT_PAUSES: Pauses = Pauses { regular: Duration::from_secs(30), suspicious: Duration::from_secs(1) };
+
+/// The pauses in the unit tests of this crate, which wait for look-ups.
+const TEST_PAUSES: Pauses = Pauses { regular: Duration::from_millis(200), suspicious: Duration::from_millis(50) };
+
+const PAUSES: Pauses = if cfg!(test) { TEST_PAUSES } else { DEFAULT_PAUSES };
+
+impl Pauses {
+    /// Returns the pause before the next look-up: between three quarters of the maximum and all of it, as `random` between 0 and 1 says.
+    /// Processes that were started together therefore do not look up the name together.
+    fn next(self, is_suspicious: bool, random: f64) -> Duration {
+        let longest = if is_suspicious { self.suspicious } else { self.regular };
+        longest.mul_f64(0.75 + 0.25 * random)
+    }
+}
 
 /// Maximum number of addresses of one name that are tried. Too small: the connected server is not found among many addresses, and the
 /// connection is kept. Too large: a name with many addresses costs many connections.
@@ -59,8 +80,7 @@ struct Suspicion {
 pub(super) async fn watch(endpoint: Arc<Endpoint>, connections: Arc<Connections>) {
     let mut suspicion: Option<Suspicion> = None;
     loop {
-        let pause = if suspicion.is_some() { LOOK_AGAIN_AFTER } else { LOOK_EVERY };
-        sleep(pause.mul_f64(0.75 + 0.25 * fastrand::f64())).await;
+        sleep(PAUSES.next(suspicion.is_some(), fastrand::f64())).await;
         let Some(found) = find_other(&endpoint, &connections).await else {
             suspicion = None;
             continue;
@@ -139,8 +159,24 @@ async fn servers_at(endpoint: &Endpoint, addresses: Vec<SocketAddr>, patience: D
 
 /// Queries the server at the address `at` for its run id, on a separate connection without scripts.
 async fn run_id(endpoint: &Endpoint, at: SocketAddr) -> Option<Box<str>> {
-    let mut connection = connect_plainly_at(endpoint, at).await.ok()?;
+    let mut connection = connect_plainly_at(endpoint, at, &Progress::default()).await.ok()?;
     let answers = ask(&mut connection, redis::pipe().cmd("INFO").arg("server")).await.ok()?;
     let text: String = redis::from_redis_value(answers.into_iter().next()?.extract_error().ok()?).ok()?;
     Info::parse(&text).field("run_id").map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The guide promises 30 seconds. The other tests wait for much shorter pauses.
+    #[test]
+    fn programs_look_a_name_up_again_within_30_seconds() {
+        let millis = |is_suspicious, random| DEFAULT_PAUSES.next(is_suspicious, random).as_millis();
+        let table =
+            [(false, 0.0, 22_500), (false, 0.5, 26_250), (false, 1.0, 30_000), (true, 0.0, 750), (true, 1.0, 1000)];
+        for (is_suspicious, random, expected) in table {
+            assert_eq!(millis(is_suspicious, random), expected, "{is_suspicious} {random}");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// A digest that no script has.
-const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
+pub(super) const NO_SCRIPT: &str = "0000000000000000000000000000000000000000";
 
 /// The permissions that every lock needs and the user lacks, according to the last query. Such a user is refused before any command is
 /// sent: it could not release an acquired lock.
@@ -51,22 +51,28 @@ impl Needed {
         self.is_refused.store(known.of_all.is_some() || known.of_braces.is_some(), Ordering::Relaxed);
     }
 
-    /// Returns an error if `command` acquires a lock that could not be released. Such a command must not be sent.
+    /// Returns an error if `command` acquires a lock that could not be released, or takes the place of a holder. Such a command must not be
+    /// sent.
     pub(super) fn refusal(&self, command: &Command) -> Option<NodeError> {
-        let acquires = matches!(command.verb, Verb::SetNx { .. } | Verb::Acquire { .. } | Verb::Enter { .. });
+        let acquires =
+            matches!(command.verb, Verb::SetNx { .. } | Verb::Acquire { .. } | Verb::Enter { .. } | Verb::Revoke);
         if !acquires || !self.is_refused.load(Ordering::Relaxed) {
             return None;
         }
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // The queue of a key that begins with a brace is named after the key in it.
-        let has_brace = command.key().contains('}') && !command.key().starts_with('{');
-        let of_braces = known.of_braces.as_ref().filter(|_| has_brace);
+        let of_braces = known.of_braces.as_ref().filter(|_| has_brace(command.key()));
         let refusal = known.of_all.as_ref().or(of_braces).cloned();
         if refusal.is_some() {
             self.was_refused.notify_one();
         }
         refusal
     }
+}
+
+/// Returns `true` if the queue of a key has a name of its own kind. The queue of a key that begins with a brace is named after the key in
+/// it.
+pub(super) fn has_brace(key: &str) -> bool {
+    key.contains('}') && !key.starts_with('{')
 }
 
 /// Returns the name of a lock that does not exist, below `namespace`.
@@ -165,7 +171,7 @@ pub(super) fn is_refusal(answer: &str) -> bool {
 /// Removes the refusal of scripts by digest, if scripts by source are accepted.
 pub(super) fn without_spare(mut refusals: Vec<Refusal>) -> Vec<Refusal> {
     if !refuses(&refusals, "EVAL") {
-        refusals.retain(|refusal| &*refusal.command != "EVALSHA");
+        refusals.retain(|refusal| &*refusal.command != "EVALSHA" || refusal.purpose == Purpose::SomeLocks);
     }
     refusals
 }
@@ -176,7 +182,8 @@ pub(super) fn sorted(mut refusals: Vec<Refusal>) -> Permissions {
         refusal.purpose == Purpose::Locks && &*refusal.command == "GET" && refusal.refused() == Refused::Key
     };
     let may_use_name = !refusals.iter().any(is_name);
-    refusals.retain(|refusal| may_use_name || refusal.refused() != Refused::Key);
+    refusals
+        .retain(|refusal| may_use_name || refusal.refused() != Refused::Key || refusal.purpose == Purpose::SomeLocks);
     Permissions { refusals, may_use_name }
 }
 

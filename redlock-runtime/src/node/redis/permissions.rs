@@ -5,7 +5,7 @@
 //! keys. The reply is therefore valid for the command even if the user may not use this name.
 
 use super::live_connection::LiveConnection;
-use super::needed::{Permissions, brace_name, by_source, is_refusal, needed, probe_name, sorted, without_spare};
+use super::needed::{NO_SCRIPT, Permissions, brace_name, by_source, is_refusal, needed, probe_name, sorted, without_spare};
 use super::script::MEMBER;
 use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;
@@ -31,6 +31,11 @@ pub(super) fn ask(
         questions.push((Purpose::Braces, vec!["ZCARD", &of_brace]));
         questions.push((Purpose::BracePermits, vec!["GET", &admission]));
     }
+    // Names the same keys as the command that was refused: the rules for the lock and for its queue may be in different selectors.
+    let forbidden = live.server().forbidden_queue.name().map(|lock| (queue_name(&lock), lock));
+    if let Some((queue, lock)) = &forbidden {
+        questions.push((Purpose::SomeLocks, vec!["EVALSHA", NO_SCRIPT, "2", lock, queue]));
+    }
     let send = |(purpose, words): (Purpose, Vec<&str>)| {
         let command = words.first().copied().unwrap_or_default();
         (purpose, command.to_owned(), live.probe(&words))
@@ -42,6 +47,9 @@ pub(super) fn ask(
             match answer.await {
                 Err(NodeError::Refused(answer)) if is_refusal(&answer) => {
                     let refusal = Refusal::new(&command, purpose, &answer);
+                    if purpose == Purpose::SomeLocks && refusal.refused() != Refused::Key {
+                        continue;
+                    }
                     let is_named = |named: &Refusal| {
                         let is_for_all = named.purpose == Purpose::Locks || named.purpose == refusal.purpose;
                         is_for_all && named.command == refusal.command && named.refused() == Refused::Command
@@ -69,7 +77,7 @@ pub(super) async fn watch(live: &LiveConnection) -> Infallible {
         live.needed.was_refused.notified().await;
         let key = LockKey::from(probe_name(live.namespace()));
         if let Ok(permissions) = ask(live, &key, &live.own_channel()).await {
-            live.needed.record(&permissions.refusals, live.namespace());
+            live.record_permissions(&permissions.refusals);
         }
         sleep(PAUSE).await;
     }

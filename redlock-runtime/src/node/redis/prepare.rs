@@ -7,6 +7,7 @@
 use super::answer::{parse_time_reply, refused};
 use super::channels::Channels;
 use super::connections::Connections;
+use super::endpoint::Located;
 use super::info::Info;
 use super::io_task::{Connection, IoTask};
 use super::live_connection::LiveConnection;
@@ -86,11 +87,8 @@ pub(super) async fn prepare(
     let time = answers.next().map(parse_time_reply);
     let marker = if has_marker(server) { answers.next().and_then(|reply| marker(reply, receipt)) } else { None };
     let located = connection.control.located.get();
-    let identity = info.identity(&settings).map(|identity| {
-        // A name or a Sentinel may lead to a replica next, which has the marker of its master.
-        let is_durable = identity.is_durable && located.is_none() && !server.is_member();
-        Identity { is_durable, marker, ..identity.in_office_for(located.and_then(|located| located.since)) }
-    });
+    let identity = info.identity(&settings);
+    let identity = identity.map(|identity| in_office(Identity { marker, ..identity }, located, server.is_member()));
     if info.is_replica() {
         if let Some(identity) = identity {
             server.record_replica(identity);
@@ -118,6 +116,13 @@ pub(super) async fn prepare(
         Arc::new(LiveConnection::new(scripts, brings_wakeups, abstention, Arc::clone(server), environment.clone()));
     live.needed.record(&refusals, &environment.namespace);
     Ok((Arc::clone(&live), IoTask::new(live, connection, Verification::new(doubt, is_tracking))))
+}
+
+/// Returns the `identity` of a server at its place: `located` by Sentinels, or a member of a cluster. Whatever its settings are, such a
+/// server is not durable: the next one at its place may be a replica that has the same marker and not the same data.
+fn in_office(identity: Identity, located: Option<&Located>, is_member: bool) -> Identity {
+    let is_durable = identity.is_durable && located.is_none() && !is_member;
+    Identity { is_durable, ..identity.in_office_for(located.and_then(|located| located.since)) }
 }
 
 /// Returns the channels of a member of a cluster. If the member has no id, they are the channels of any server, and each wake-up comes from
@@ -260,4 +265,28 @@ fn digest(answer: Option<Value>) -> Result<String, NodeError> {
 /// Returns the reply to a query that a server may refuse.
 fn permitted<T: FromRedisValue>(answer: Option<Value>) -> Option<T> {
     redis::from_redis_value(answer?.extract_error().ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::redis::cluster::address::MemberAddress;
+    use std::time::Duration;
+
+    #[test]
+    fn servers_of_sentinels_and_clusters_are_never_durable() {
+        let at = MemberAddress::new("10.0.0.1", 6379, "");
+        let located = Located { at, since: Some(Duration::from_secs(1)), epoch: 0 };
+        let info =
+            Info::parse("run_id:1\r\nuptime_in_seconds:9\r\nrole:master\r\naof_enabled:1\r\nmaster_replid2:0000\r\n");
+        let settings = HashMap::from([("appendfsync".to_owned(), "always".to_owned())]);
+        for (located, is_member, expected) in
+            [(None, false, true), (Some(&located), false, false), (None, true, false), (Some(&located), true, false)]
+        {
+            let identity = info.identity(&settings).unwrap();
+            assert!(identity.is_durable, "by its settings");
+            let identity = in_office(identity, located, is_member);
+            assert_eq!(identity.is_durable, expected, "{located:?}, member: {is_member}");
+        }
+    }
 }

@@ -5,6 +5,7 @@
 
 use super::endpoint::{Announcer, Endpoint};
 use crate::error::NodeError;
+use crate::node::report::remedy_for_reply;
 use crate::text::excerpt;
 use std::fmt::Display;
 use std::io;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// Step of a connection, in the order in which they happen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     /// Sentinels are queried for the address of the master.
     Location,
@@ -89,6 +90,20 @@ impl Progress {
         )
     }
 
+    /// Adds the present step and a remedy to `error`, if it is a reply that has refused the step. Replies of Sentinels stay unchanged.
+    pub(super) fn refused(&self, error: NodeError) -> NodeError {
+        match (error, self.reached()) {
+            (NodeError::Refused(reply), Some(reached)) if reached.step > Step::Connect => {
+                let unknown = || (!has_code(&reply)).then(|| UNKNOWN_REPLY.into());
+                NodeError::Refused(match remedy_for_reply(&reply).or_else(unknown) {
+                    Some(remedy) => reply.with_step(reached.name(), remedy),
+                    None => reply,
+                })
+            }
+            (error, _) => error,
+        }
+    }
+
     /// Returns the error for the present step, which has not ended within `limit`.
     fn timed_out(&self, limit: Duration) -> NodeError {
         let Some(reached) = self.reached() else {
@@ -101,6 +116,11 @@ impl Progress {
     /// Returns the address of the present step.
     pub(super) fn at(&self) -> Box<str> {
         self.reached().map(|reached| reached.at).unwrap_or_default()
+    }
+
+    /// Returns `true` if the server, or a machine before it, has accepted the socket.
+    pub(super) fn is_accepted(&self) -> bool {
+        self.reached().is_some_and(|reached| reached.step > Step::Connect)
     }
 
     fn reached(&self) -> Option<Reached> {
@@ -169,6 +189,15 @@ impl Reached {
         }
     }
 }
+
+/// Returns `true` if a reply begins with an error code of Redis other than `ERR`, such as `DENIED`: its text explains the error.
+fn has_code(reply: &str) -> bool {
+    let code = reply.split(' ').next().unwrap_or_default();
+    code != "ERR" && !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// Remedy for an unknown reply to a new connection: probably, no Redis server has sent it.
+const UNKNOWN_REPLY: &str = "check which server or proxy listens there, and that a proxy reaches its Redis server";
 
 /// Remedy if the server has accepted the connection, and does not answer.
 const SILENT: &str = "the server accepts connections and does not answer: check whether it hangs, is loading its data \

@@ -82,6 +82,11 @@ pub(super) enum Form {
     Whole,
     /// The lock, and the lock again in place of its queue: for a slot of a cluster that is moving (`cluster::redirection`).
     Alone,
+    /// The lock and its queue, for a `SET` that otherwise names only the lock: the server refuses it if the user may not use the queue. See
+    /// [`ForbiddenQueue`](crate::node::forbidden_queue::ForbiddenQueue).
+    Checked,
+    /// The locks without their queues: for an extension or a release that was refused because of another key.
+    Own,
     /// The queue, which the token leaves. The release itself was executed, and had this reply. Boxed: it is rare, and many questions may
     /// wait for a silent server.
     Queue(Box<Reply>),

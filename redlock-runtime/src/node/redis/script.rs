@@ -173,14 +173,14 @@ macro_rules! of_several {
 macro_rules! scripts {
     (
         no script: $without:pat,
-        several locks: $several:ident => $several_source:expr,
+        by name: { $($named:ident => $named_source:expr,)+ }
         $($name:ident: $executes:pat => $source:expr,)+
     ) => {
         #[expect(non_upper_case_globals, reason = "they are called what the scripts are called")]
         mod source {
             use super::{LazyLock, packed, with_constants};
 
-            pub(super) static $several: LazyLock<String> = LazyLock::new(|| with_constants(&packed($several_source)));
+            $(pub(super) static $named: LazyLock<String> = LazyLock::new(|| with_constants(&packed($named_source)));)+
             $(pub(super) static $name: LazyLock<String> = LazyLock::new(|| with_constants(&packed($source)));)+
         }
 
@@ -189,20 +189,20 @@ macro_rules! scripts {
         pub(super) struct Scripts {
             /// The channels on which the scripts publish.
             pub(super) channels: Channels,
-            pub(super) $several: Script,
+            $(pub(super) $named: Script,)+
             $($name: Script,)+
         }
 
         impl Scripts {
             /// The name and the source of each script, in the order in which [`Scripts::loaded`] asks for the digests.
             pub(super) const SOURCES: &[(&str, &LazyLock<String>)] = &[
-                (stringify!($several), &source::$several),
+                $((stringify!($named), &source::$named),)+
                 $((stringify!($name), &source::$name)),+
             ];
 
             /// The name and the source of each script, with its comments.
             #[cfg(test)]
-            const PARTS: &[(&str, &str)] = &[(stringify!($several), $several_source), $((stringify!($name), $source)),+];
+            const PARTS: &[(&str, &str)] = &[$((stringify!($named), $named_source),)+ $((stringify!($name), $source)),+];
 
             /// Returns the scripts that publish on `channels`.
             ///
@@ -213,7 +213,7 @@ macro_rules! scripts {
                 mut digest: impl FnMut() -> Result<String, E>,
             ) -> Result<Self, E> {
                 Ok(Self {
-                    $several: Script { source: &source::$several, digest: Some(digest()?) },
+                    $($named: Script { source: &source::$named, digest: Some(digest()?) },)+
                     $($name: Script { source: &source::$name, digest: Some(digest()?) },)+
                     channels,
                 })
@@ -223,7 +223,7 @@ macro_rules! scripts {
             /// `SCRIPT`.
             pub(super) fn unloaded(channels: Channels) -> Self {
                 Self {
-                    $several: Script { source: &source::$several, digest: None },
+                    $($named: Script { source: &source::$named, digest: None },)+
                     $($name: Script { source: &source::$name, digest: None },)+
                     channels,
                 }
@@ -234,8 +234,8 @@ macro_rules! scripts {
                 Self::SOURCES.iter().map(|(_, source)| digest(&channels.in_script(source))).collect()
             }
 
-            /// Returns the script that executes `command`, if there is one.
-            pub(super) fn of(&self, command: &Command) -> Option<&Script> {
+            /// Returns the script that executes `command` with all its keys, if there is one.
+            fn of(&self, command: &Command) -> Option<&Script> {
                 match (Kind::of(&command.subject), command.verb, command.fence) {
                     $($executes => Some(&self.$name),)+
                     $without => None,
@@ -285,13 +285,18 @@ const fn digit(class: Class) -> char {
 }
 
 // One line for each script: its name, the verb and the fence that it executes, and its parts. `extensions` calls the script for several
-// locks.
+// locks, and `Scripts::for_question` selects the others that are called by their names.
 //
 // Fenced locks have separate scripts, even for shared locks, so that locks without fencing pay nothing for fencing. The most frequent case
 // comes first in each script: creating the functions of the other cases takes longer than the whole frequent case.
 scripts! {
     no script: (Kind::Alone, Verb::SetNx { .. }, _) | (_, Verb::Raise { .. }, _),
-    several locks: extend_many => parts!("extend_many"),
+    by name: {
+        extend_many => parts!("extend_many"),
+        set_checked => parts!("set_checked"),
+        extend_own => parts!("extend_own"),
+        release_own => parts!("release_own"),
+    }
     acquire: (Kind::Alone, Verb::Acquire { .. }, None) => concat!(
         parts!("names", "value", "token", "crowd", "acquire_taken", "acquire_free", "claim", "notify", "gone"),
         general!("ALONE": "acquire")
@@ -380,6 +385,18 @@ scripts! {
     ),
 }
 
+impl Scripts {
+    /// Returns the script that executes the command of `question`, if there is one.
+    pub(super) fn for_question(&self, question: &Question) -> Option<&Script> {
+        match (&question.form, question.command.verb) {
+            (Form::Checked, _) => Some(&self.set_checked),
+            (Form::Own, Verb::Release { .. }) => Some(&self.release_own),
+            (Form::Own, _) => Some(&self.extend_own),
+            _ => self.of(&question.command),
+        }
+    }
+}
+
 impl Script {
     /// Returns the call by digest, or by source if the server does not store scripts, in the namespace of `channels`.
     pub(super) fn call(&self, question: &Question, channels: &Channels) -> Cmd {
@@ -417,6 +434,9 @@ impl Script {
 /// arguments.
 fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> Cmd {
     let Question { command, form, is_late, .. } = question;
+    if matches!(form, Form::Checked | Form::Own) {
+        return plain_call(eval, script, question);
+    }
     let (key, token, admission) = (command.key(), command.token(), admission_of(command));
     let mut call = Cmd::with_capacity(8, 2 * key.len() + token.len() + script.len() + 48);
     let names = 2 * command.subject.wanted().count();
@@ -428,7 +448,7 @@ fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> C
         match form {
             Form::Whole => call.arg(queue_name(key.name())),
             // A command that repeats the key in place of its queue belongs to a single key.
-            Form::Alone | Form::Queue(_) => call.arg(key.name()),
+            _ => call.arg(key.name()),
         };
     }
     for slot in numbered.iter().flat_map(|(_, slots)| slots.iter()) {
@@ -463,6 +483,29 @@ fn call(eval: &str, script: &str, question: &Question, channels: &Channels) -> C
     }
     if command.subject.has_several() {
         call.arg(command.subject.wanted().map(|(_, class)| digit(class)).collect::<String>());
+    }
+    call
+}
+
+/// Builds the call of a script that needs only the token and the ttl, and names the queues only if the form has them.
+fn plain_call(eval: &str, script: &str, question: &Question) -> Cmd {
+    let Question { command, form, is_late, .. } = question;
+    let wanted = || command.subject.wanted().map(|(key, _)| key.name());
+    let has_queues = *form == Form::Checked;
+    let mut call = Cmd::new();
+    call.arg(eval).arg(script).arg(wanted().count() * if has_queues { 2 } else { 1 });
+    for key in wanted() {
+        call.arg(key).arg(has_queues.then(|| queue_name(key)));
+    }
+    call.arg(command.token());
+    match command.verb {
+        Verb::SetNx { ttl } => call.arg(millis(ttl)),
+        Verb::Extend { ttl } | Verb::Renew { ttl } | Verb::Keep { ttl } => call.arg(millis(ttl)).arg(""),
+        Verb::Adopt { ttl } => call.arg(millis(ttl)).arg(command.other()),
+        _ => &mut call,
+    };
+    if *is_late && command.verb.is_extension() {
+        call.arg("late");
     }
     call
 }

@@ -369,13 +369,11 @@ fn without_other_hosts(text: &str) -> String {
 #[cfg(any(test, fuzzing))]
 pub(crate) fn compare_with_reference(text: &str) {
     let Ok(url) = Url::parse(text) else { return };
-    // The client crate does not know the endings of these two schemes.
-    let plain = match url.kind {
-        Kind::Cluster => text.replacen("+cluster://", "://", 1),
-        Kind::Sentinel => text.replacen("+sentinel://", "://", 1),
-        Kind::Server | Kind::Socket => text.to_owned(),
-    };
-    let plain = without_other_hosts(&plain.replacen("-cluster://", "://", 1).replacen("-sentinel://", "://", 1));
+    // The client crate does not know the endings of these schemes.
+    let (scheme, rest) = text.split_once("://").unwrap_or((text, ""));
+    let endings = ["+cluster", "-cluster", "+sentinel", "-sentinel"];
+    let scheme = endings.iter().find_map(|ending| scheme.strip_suffix(ending)).unwrap_or(scheme);
+    let plain = without_other_hosts(&[scheme, "://", rest].concat());
     let reference = redis::parse_redis_url(&plain);
     assert!(reference.is_some(), "no URL: {text:?}");
     let Some(reference) = reference else { return };
@@ -697,13 +695,14 @@ mod tests {
         const HOSTS: [&str; 9] = ["h", "10.0.0.1", "[::1]", "[2001:DB8::0:1]", "::1", "h1,h2", "a-b.c_d", "", "H%41"];
         const PORTS: [&str; 6] = ["", "", ":6379", ":", ":0", ":70000"];
         const PATHS: [&str; 9] = ["", "/", "/3", "/orders", "/orders/3/", "/run/a.sock", "/../a", "/%2e/a%40", "//"];
-        const QUERIES: [&str; 9] = [
+        const QUERIES: [&str; 10] = [
             "",
             "",
             "?db=1&pass=hunter!2",
             "?seed=h2&seed=[::2]:7",
             "?sentinel=h2:7",
             "?ca_file=%2Fa%20b&x=y",
+            "?a=redis-cluster://h",
             "?connect_timeout_ms=5&connect_timeout_ms=6",
             "?password=hunter!2",
             "?",

@@ -11,7 +11,7 @@ use redis::{Cmd, Value};
 pub(super) fn without_script(command: &Command, namespace: &str) -> Wire {
     match command.verb {
         Verb::Raise { number } => raise_register(namespace, command.key(), number).into(),
-        _ => set_nx(command, namespace),
+        _ => Wire { first: set_nx(command), rest: ballot(command, namespace) },
     }
 }
 
@@ -22,17 +22,22 @@ fn raise_register(namespace: &str, key: &str, number: u64) -> Cmd {
     raise
 }
 
-/// Builds the plain `SET key token NX PX ttl`, followed by the commands for the ballot, if there is one. The ballot needs no script,
-/// because it does not depend on the success of the `SET`.
-fn set_nx(command: &Command, namespace: &str) -> Wire {
+/// Builds the plain `SET key token NX PX ttl`.
+fn set_nx(command: &Command) -> Cmd {
     let (key, token) = (command.key(), command.token());
     let mut set = Cmd::with_capacity(6, key.len() + token.len() + 32);
     set.arg("SET").arg(key).arg(token).arg("NX");
     if let Verb::SetNx { ttl } = command.verb {
         set.arg("PX").arg(millis(ttl));
     }
-    let Some(ballot) = command.fence else { return set.into() };
-    let register = register_name(namespace, key);
+    set
+}
+
+/// Builds the commands for the ballot that follow a `SET`, if there is one. The ballot needs no script, because it does not depend on the
+/// success of the `SET`.
+pub(super) fn ballot(command: &Command, namespace: &str) -> Vec<Cmd> {
+    let Some(ballot) = command.fence else { return Vec::new() };
+    let register = register_name(namespace, command.key());
     let (mut propose, mut read) = (Cmd::new(), Cmd::new());
     propose.arg("ZADD").arg(&register);
     if ballot == Ballot::LOOK {
@@ -40,7 +45,7 @@ fn set_nx(command: &Command, namespace: &str) -> Wire {
     }
     propose.arg("GT").arg("CH").arg(ballot.number).arg(MEMBER);
     read.arg("ZSCORE").arg(&register).arg(MEMBER);
-    Wire { first: set, rest: vec![propose, read] }
+    vec![propose, read]
 }
 
 /// Removes the token from the queue.

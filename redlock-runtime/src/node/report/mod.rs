@@ -22,5 +22,5 @@ pub use self::node_report::{ClusterMember, NodeReport};
 pub use self::persistence::Persistence;
 pub use self::refusal::Refusal;
 pub(crate) use self::refusal::{Purpose, Refused, text};
-pub(crate) use self::remedy::{explained, may_pass};
+pub(crate) use self::remedy::{explained, may_pass, remedy_for_reply};
 pub use self::replication::Replication;

@@ -223,7 +223,8 @@ impl NodeReport {
     /// Returns the missing permissions and capabilities that some locks need, or that make locks safer.
     fn missing(&self) -> impl Iterator<Item = String> {
         let Capabilities { pub_sub, identity, fencing, locks, .. } = self.capabilities;
-        let [publishes, fences, braces, permits, scripts, moving] = [
+        let [some, publishes, fences, braces, permits, scripts, moving] = [
+            Purpose::SomeLocks,
             Purpose::WakeUps,
             Purpose::Fencing,
             Purpose::Braces,
@@ -243,7 +244,7 @@ impl NodeReport {
         let identity = (!identity).then(|| {
             "the user may not ask who the server is, so that restarts are not noticed: grant it `+info`".to_owned()
         });
-        [publishes, listens, fences, no_fences, braces, permits, scripts, moving, identity].into_iter().flatten()
+        [some, publishes, listens, fences, no_fences, braces, permits, scripts, moving, identity].into_iter().flatten()
     }
 
     /// Returns the events that can break locks later.

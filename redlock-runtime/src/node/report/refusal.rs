@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     Braces,
     /// Permits of keys with a closing brace.
     BracePermits,
+    /// Locks whose queues the user could not use before. Other locks may work.
+    SomeLocks,
     /// Locks after a `SCRIPT FLUSH`.
     LostScripts,
     /// Locks in a slot of a cluster that is being moved.
@@ -107,6 +109,11 @@ fn keys(purpose: Purpose, is_lock: bool, name: &str) -> String {
     let pattern = pattern(name);
     match purpose {
         Purpose::Braces => return format!("the user may not use their queues: grant it `~{{*}}:q:{pattern}`"),
+        Purpose::SomeLocks => {
+            return "the user may use a lock, and not the queue beside it: grant it `~{order:*` beside `~order:*`, and the like for all of your \
+                    keys"
+                .to_owned();
+        }
         Purpose::BracePermits => {
             return format!("the user may not use the keys that admit to them: grant it `~{{*}}:t:{pattern}`");
         }
@@ -166,6 +173,7 @@ impl Purpose {
             Self::WakeUps => "waiting callers are not woken and ask again and again",
             Self::Fencing => "fenced locks fail",
             Self::Braces => "paths and keys with a closing brace fail",
+            Self::SomeLocks => "some locks fail",
             Self::BracePermits => "permits of keys with a closing brace fail",
             Self::LostScripts => "after a SCRIPT FLUSH, locks fail until the next connection",
             Self::MovingSlots => "while a slot of the cluster is on its way to another member, its locks fail",

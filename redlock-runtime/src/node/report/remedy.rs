@@ -26,7 +26,8 @@ pub(crate) fn explained(error: NodeError, patience: Duration) -> NodeError {
 /// Returns the remedy for an error; `None` if the text of the error contains it.
 pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
     let remedy = match error {
-        NodeError::Refused(answer) => return remedy_for_refusal(answer),
+        NodeError::Refused(answer) if answer.has_remedy() => return None,
+        NodeError::Refused(answer) => return remedy_for_reply(answer),
         NodeError::Disconnected => "check whether the server was restarted or a proxy closes connections",
         NodeError::TimedOut(_) | NodeError::NoReply | NodeError::Stalled(_) | NodeError::TooLate => {
             "check whether the server or the network hangs"
@@ -54,12 +55,13 @@ pub(crate) fn remedy(error: &NodeError) -> Option<Cow<'static, str>> {
 
 /// Returns the remedy for an error reply. Before Redis 7, the error of a script contains the error code of the command anywhere in its
 /// text.
-fn remedy_for_refusal(answer: &str) -> Option<Cow<'static, str>> {
-    const REMEDIES: [(&str, &str); 13] = [
+pub(crate) fn remedy_for_reply(answer: &str) -> Option<Cow<'static, str>> {
+    const REMEDIES: [(&str, &str); 18] = [
         ("NOPERM", "grant the user the missing permission"),
         ("NOAUTH", "write user and password into the URL of the node"),
         ("WRONGPASS", "correct the user and password in the URL of the node"),
         ("unknown command", "remove the `rename-command` that hides it, or use another server"),
+        ("unsupported command", "use a server or proxy that allows this command"),
         ("OOM ", "raise its maxmemory, or use a separate server for locks"),
         ("NOREPLICAS", "check that its replicas are attached, or lower min-replicas-to-write"),
         ("MISCONF", "find out why it cannot write its snapshots to disk"),
@@ -68,6 +70,10 @@ fn remedy_for_refusal(answer: &str) -> Option<Cow<'static, str>> {
         ("CROSSSLOT", "write redis+cluster:// instead of redis://"),
         ("CLUSTERDOWN", "check `CLUSTER NODES` for masters that failed without a replica"),
         ("LOADING", "wait until it has loaded its data"),
+        ("MASTERDOWN", "wait until it has reached its master"),
+        ("max number of clients", "raise its maxclients, or close unused connections"),
+        ("DB index", "choose a database below the number `databases` in its redis.conf"),
+        ("no upstream host", "check the Redis servers behind the proxy"),
         ("BUSY ", "check which script is running"),
     ];
     if let Some((_, rest)) = answer.split_once(" to run the '")

@@ -387,7 +387,7 @@ fn has(attrs: &[Attribute], name: &str) -> bool {
 }
 
 fn is_hidden(attrs: &[Attribute]) -> bool {
-    attrs.iter().any(|attr| attr.path().is_ident("doc") && words(attr) == "#[doc(hidden)]")
+    attrs.iter().map(words).any(|attr| attr == "#[doc(hidden)]" || attr == "#[cfg_attr(doc, doc(hidden))]")
 }
 
 fn conditions(attrs: &[Attribute]) -> impl Iterator<Item = String> {

@@ -6,6 +6,8 @@
 //! masters of one cluster are never several votes.
 
 pub(crate) mod address;
+#[cfg(test)]
+mod hostile_member_tests;
 mod inspect;
 mod members;
 pub(crate) mod redirection;

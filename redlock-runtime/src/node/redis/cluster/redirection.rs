@@ -120,7 +120,7 @@ pub(in crate::node::redis) fn is_still_wanted(question: &Question) -> bool {
 /// Converts a command to a form that does not need all keys at one member. Returns `false` if there is none.
 pub(in crate::node::redis) fn try_set_alone_form(question: &mut Question) -> bool {
     let proposes = question.command.fence.is_some_and(|ballot| ballot.drawn_at().is_some());
-    if question.form != Form::Whole || proposes || !question.command.subject.is_plain() {
+    if !matches!(question.form, Form::Whole | Form::Checked) || proposes || !question.command.subject.is_plain() {
         // A number can be drawn only at the register, and a lock can be shared only at its queue.
         return false;
     }

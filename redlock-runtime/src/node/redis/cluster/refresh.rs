@@ -137,7 +137,7 @@ async fn query_member(member: &RedisNode) -> Result<View, NodeError> {
 /// Queries a seed over a new connection: a seed need not be a master, and may have another address in the cluster.
 async fn query_seed(endpoint: &Endpoint, progress: &Progress) -> Result<View, NodeError> {
     let asked = progress.limited(endpoint.connect_timeout(), query_over_new_connection(endpoint, progress)).await;
-    asked.map_err(|error| endpoint.passing(endpoint.told(error, &progress.at())))
+    asked.map_err(|error| endpoint.passing(endpoint.told(progress.refused(error), &progress.at())))
 }
 
 async fn query_over_new_connection(endpoint: &Endpoint, progress: &Progress) -> Result<View, NodeError> {

@@ -6,7 +6,11 @@ if not is_among and owner ~= token and is_token(owner) and (value == owner .. MA
   -- notified even so, and the waiter asks again.
   if queue ~= lock then
     redis.call('ZADD', queue, 0, token)
-    redis.call('PEXPIRE', queue, QUEUE_EXPIRY)
+    if type(redis.pcall('PEXPIRE', queue, QUEUE_EXPIRY)) == 'table' then
+      -- A queue that never expires would stay. The second call raises the error.
+      redis.pcall('ZREM', queue, token)
+      redis.call('PEXPIRE', queue, QUEUE_EXPIRY)
+    end
   end
   if value == owner then
     redis.call('SET', lock, owner .. MARK, 'KEEPTTL')

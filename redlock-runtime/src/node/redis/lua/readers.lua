@@ -59,6 +59,14 @@ local function score(as, at)
   return string.format('%.0f', as * SHARE + at)
 end
 
+-- Raises the error of a server that refuses ZADD, because the user may not run it or the server is full and the script has not written yet.
+local function check_zadd()
+  local said = redis.pcall('ZADD', lock, 'XX', 0, '')
+  if type(said) == 'table' and not string.find(said.err, 'WRONGTYPE', 1, true) then
+    redis.call('ZADD', lock, 'XX', 0, '')
+  end
+end
+
 -- Makes the string of a single holder of class 1 to 3 a set. Returns false if it has, else the text. If the holder itself leaves, it is
 -- treated as an exclusive holder: the queue is empty, and the key is deleted.
 local function opened(text)
@@ -80,14 +88,15 @@ local function opened(text)
     -- This is the first write: a full server does not let a script begin with a ZADD, and a release has to work there.
     redis.call('PEXPIRE', lock, left)
   end
-  -- A full server, or one that refuses ZADD to this user, must not delete the string: any error but WRONGTYPE ends the script.
-  local said = redis.pcall('ZADD', lock, 'XX', 0, '')
-  if type(said) == 'table' and not string.find(said.err, 'WRONGTYPE', 1, true) then
-    redis.call('ZADD', lock, 'XX', 0, '')
-  end
+  -- Before the string is deleted.
+  check_zadd()
   redis.call('DEL', lock)
   redis.call('ZADD', lock, score(as, at + left), who)
-  redis.call('PEXPIRE', lock, left)
+  if type(redis.pcall('PEXPIRE', lock, left)) == 'table' then
+    -- The holder keeps its string, as a set without an expiry would stay. The second call raises the error.
+    redis.call('SET', lock, text, 'PX', left)
+    redis.call('PEXPIRE', lock, left)
+  end
   return false
 end
 value = opened(value)
@@ -323,6 +332,9 @@ local function take(who, as, ttl)
     return
   end
   if owner then
+    -- A user without these commands must not lose the lock: they come before the DEL. The first one also makes a full server continue.
+    redis.call('PEXPIRE', lock, ttl)
+    check_zadd()
     redis.call('DEL', lock)
     owner, here.is_free = false, true
   end

@@ -30,11 +30,12 @@ if type(value) == 'table' then
   if not ends or redis.call('PTTL', lock) < 0 then
     return {-1}
   end
-  -- A full server does not let a script begin with a ZADD. And the key vanishes for a moment if the reader was the only member.
-  local left = redis.call('PTTL', lock)
-  redis.call('ZREM', lock, from)
+  -- The first two commands change nothing: a user without one of these commands is refused before anything is changed, and a full server
+  -- does not let a script begin with a ZADD. The new member comes first, as the key would vanish with its last member, and lose its expiry.
+  redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
+  redis.call('ZREM', lock, '')
   redis.call('ZADD', lock, ends, token)
-  redis.call('PEXPIRE', lock, left)
+  redis.call('ZREM', lock, from ~= token and from or '')
   local said = 'revoked ' .. from .. ' ' .. token .. ' ' .. lock
   return {rest, notify(from, said)}
 end

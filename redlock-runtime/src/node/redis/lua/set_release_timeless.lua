@@ -11,7 +11,10 @@ if is_refused then
     local name, beside, gone = KEYS[2 * at - 1], KEYS[2 * at], 0
     redis.pcall('ZREM', beside, token, token .. '#')
     local held = redis.pcall('GET', name)
-    if type(held) == 'table' then
+    if type(held) == 'table' and not string.find(held.err, 'WRONGTYPE', 1, true) then
+      -- The key could not be read. This call raises the error, so that the client repeats the release.
+      redis.call('GET', name)
+    elseif type(held) == 'table' then
       -- The key is a set of readers, or has another type.
       gone = redis.pcall('ZREM', name, token)
     elseif held and string.sub(held, 1, TOKEN_LEN) == token and ENDINGS[string.sub(held, TOKEN_LEN + 1)] then

@@ -1,6 +1,7 @@
 //! Tests of a node with real servers. Here: a manager's connection to one of them, as the tests use it.
 
 mod clusters;
+mod conversions;
 mod extensions;
 mod obstacles;
 mod runtime_failover;

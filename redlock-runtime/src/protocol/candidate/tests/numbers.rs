@@ -50,6 +50,23 @@ fn accepted_ballot_counts_while_its_lease_is_renewed() {
     assert_eq!(scene.decision(), Split, "the first has accepted a larger one");
 }
 
+/// A node that was told an agreed number has it in its register. Only the node's own grant is an acceptance.
+#[test]
+fn told_number_is_not_an_acceptance() {
+    let mut scene = Scene::waiting(3);
+    scene.hear(0, ACQUIRE, granted(FIVE));
+    scene.hear(1, ACQUIRE, granted(None));
+    for node in 0..3 {
+        scene.hear(node, Verb::Raise { number: 5 }, Reply::Raised);
+    }
+    assert_eq!(scene.decision(), Missing);
+    assert!(scene.candidate.lacking(5).eq([1, 2]), "they still owe the number");
+    assert_eq!(scene.vote(2), Vote::Open, "a register is no lock");
+    assert_eq!(Reply::Raised.number(), None, "nothing is settled as a reply to a proposal");
+    scene.hear(1, EXTEND, extended(FIVE));
+    assert_eq!(scene.decision(), Agreed(5));
+}
+
 /// How a vote ends and returns without a reply about the number.
 type Gap = (&'static str, fn(&mut Scene));
 
