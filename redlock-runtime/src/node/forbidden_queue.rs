@@ -8,21 +8,34 @@
 //! 2. From then on, each `SET` at this server also names the queue, so that the server refuses it before the lock is taken.
 //! 3. If the user may use the queue of the same lock later, the `SET` is plain again.
 
+use crate::time::clock::Instant;
+use crate::time::due_time::DueTime;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Time between two questions whether the user may use the queue now. Too small: the server logs each refused question. Too large: each
+/// `SET` is a script for longer after the permission was granted.
+const ASKED_EVERY: Duration = Duration::from_secs(5);
 
 /// Last lock whose queue the user of a server could not use.
 #[derive(Default)]
 pub(crate) struct ForbiddenQueue {
     is_known: AtomicBool,
     name: Mutex<Option<Box<str>>>,
+    question_due: DueTime,
 }
 
 impl ForbiddenQueue {
     /// Returns `true` if there is such a lock.
     pub(crate) fn is_known(&self) -> bool {
         self.is_known.load(Ordering::Relaxed)
+    }
+
+    /// Returns `true` if the server is to be asked whether the user may use the queue now.
+    pub(crate) fn is_question_due(&self, now: Instant) -> bool {
+        self.question_due.is_now(now, ASKED_EVERY)
     }
 
     /// Returns the name of the lock.

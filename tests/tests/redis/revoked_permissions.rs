@@ -203,3 +203,25 @@ async fn waiter_in_a_queue_that_was_forbidden_takes_the_released_lock() {
     call.await.unwrap().unwrap().release().await.unwrap();
     nodes.assert_empty(PATIENCE).await;
 }
+
+/// An extension that names only the lock takes no key of another program, whatever the value is.
+#[tokio::test]
+async fn key_of_another_program_is_kept_after_the_queue_was_forbidden() {
+    let nodes = Nodes::start(1).await;
+    let manager = user(&nodes).await;
+    for value in ["", "another program", "+"] {
+        let held = manager.acquire(LockRequest::new(KEY).ttl(TTL)).await.unwrap();
+        set_rules(&nodes, "resetkeys").await;
+        set_rules(&nodes, "~order:*").await;
+        nodes[0].inspect().command::<()>(&["SET", KEY, value]).await;
+        let error = held.extend().await.unwrap_err();
+        assert!(matches!(error, LockError::Lost { .. }), "{value:?}: {error:?}");
+        drop(held);
+        set_rules(&nodes, "~*").await;
+        let left: String = nodes[0].inspect().command(&["GET", KEY]).await;
+        assert_eq!(left, value);
+        nodes[0].inspect().command::<()>(&["DEL", KEY]).await;
+    }
+    assert!(manager.shutdown().await);
+    nodes.assert_empty(PATIENCE).await;
+}

@@ -327,7 +327,14 @@ impl LiveConnection {
     /// which a release needs.
     fn form_of(&self, command: &Command) -> Form {
         let is_plain_set = matches!(command.verb, Verb::SetNx { .. }) && command.subject.is_plain();
-        if is_plain_set && self.server.forbidden_queue.is_known() { Form::Checked } else { Form::Whole }
+        if !is_plain_set || !self.server.forbidden_queue.is_known() {
+            return Form::Whole;
+        }
+        if self.server.forbidden_queue.is_question_due(self.server.now()) {
+            // The permission may have been granted in the meantime.
+            self.needed.was_refused.notify_one();
+        }
+        Form::Checked
     }
 
     /// Records the permissions of the user, as the server has just reported them.
@@ -553,11 +560,11 @@ impl LiveConnection {
 
     /// Handles an error: the server has not executed a command, or not completely.
     fn refused(&self, mut question: Question, error: &RedisError) {
-        self.server.counters.failed(1);
         let said = refused(error);
-        if is_forbidden_key(&said) {
-            return self.key_forbidden(question, said);
+        if may_name_only_locks(&question) && is_forbidden_key(&said) {
+            return self.name_only_locks(question);
         }
+        self.server.counters.failed(1);
         if is_read_only(&said) {
             let _ = self.end.set(NodeError::Unreachable("the server takes no writes any more".into()));
         }
@@ -573,28 +580,22 @@ impl LiveConnection {
                 redirect.request_map();
                 self.finish(question, Err(said));
             }
+            _ if is_forbidden_key(&said) => {
+                let answer = match &question.form {
+                    // The release was executed. A token cannot be in a queue that its user may not use.
+                    Form::Queue(reply) => Ok((**reply).clone()),
+                    _ => Err(with_rules(said, &question.command, self.namespace())),
+                };
+                self.finish(question, answer);
+            }
             _ => self.finish(question, Err(said)),
         }
     }
 
-    /// Handles a command that the server has not executed, because the user may not use one of its keys.
-    ///
-    /// A plain `SET` may have taken the lock even so. An extension or a release is then sent once more, and names only the locks. Like a
-    /// command whose script was lost, it now comes behind commands that were sent later; see `lost_script`.
-    fn key_forbidden(&self, mut question: Question, said: NodeError) {
-        let may_name_less = match question.command.verb {
-            Verb::Release { .. } | Verb::Keep { .. } => true,
-            Verb::Extend { .. } | Verb::Renew { .. } | Verb::Adopt { .. } => question.command.fence.is_none(),
-            _ => false,
-        };
-        if !may_name_less || question.form == Form::Own {
-            if question.form == Form::Checked {
-                // The permission may have been granted in the meantime.
-                self.needed.was_refused.notify_one();
-            }
-            let said = with_rules(said, &question.command, self.namespace());
-            return question.answer(Err(said));
-        }
+    /// Sends a command once more that the server has not executed, because the user may not use one of its keys. It now names only the
+    /// locks: a plain `SET` may have taken them even so. Like a command whose script was lost, it comes behind commands that were sent
+    /// later; see `lost_script`.
+    fn name_only_locks(&self, mut question: Question) {
         (question.form, question.is_late, question.is_repeated) =
             (Form::Own, question.command.verb.may_be_late(), false);
         question.sent = question.sent.map(|_| self.server.now());
@@ -632,6 +633,16 @@ impl LiveConnection {
             }
         }
     }
+}
+
+/// Returns `true` if the command was sent with the names of queues, and can be sent without them.
+fn may_name_only_locks(question: &Question) -> bool {
+    let can = match question.command.verb {
+        Verb::Release { .. } | Verb::Keep { .. } => true,
+        Verb::Extend { .. } | Verb::Renew { .. } | Verb::Adopt { .. } => question.command.fence.is_none(),
+        _ => false,
+    };
+    can && !matches!(question.form, Form::Own | Form::Queue(_))
 }
 
 /// Returns `true` if a server refuses to write because it is a replica. Before Redis 7, the error of a script contains the code of the

@@ -32,7 +32,7 @@ if type(value) == 'table' then
   end
   -- The first two commands change nothing: a user without one of these commands is refused before anything is changed, and a full server
   -- does not let a script begin with a ZADD. The new member comes first, as the key would vanish with its last member, and lose its expiry.
-  redis.call('PEXPIRE', lock, redis.call('PTTL', lock))
+  redis.call('PEXPIRE', lock, math.max(redis.call('PTTL', lock), 1))
   redis.call('ZREM', lock, '')
   redis.call('ZADD', lock, ends, token)
   redis.call('ZREM', lock, from ~= token and from or '')
