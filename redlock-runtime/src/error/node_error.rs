@@ -42,7 +42,7 @@ pub struct ErrorReply {
     /// Address of the server, if it is another one than that of the node.
     at: Option<Box<str>>,
     /// Step of a new connection that the server has refused, with its address and a remedy.
-    step: Option<FailedStep>,
+    step: Option<Box<FailedStep>>,
 }
 
 /// Step of a new connection that has failed.
@@ -61,7 +61,7 @@ impl ErrorReply {
 
     /// Adds the `name` of the step of a new connection that has failed, and the `remedy`.
     pub(crate) fn with_step(self, name: impl Into<Box<str>>, remedy: impl Into<Box<str>>) -> Self {
-        Self { step: Some(FailedStep { name: name.into(), remedy: remedy.into() }), ..self }
+        Self { step: Some(Box::new(FailedStep { name: name.into(), remedy: remedy.into() })), ..self }
     }
 
     /// Returns `true` if the error names a remedy.
@@ -104,7 +104,7 @@ impl Deref for ErrorReply {
 
 impl fmt::Display for ErrorReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.step, &self.at) {
+        match (self.step.as_deref(), &self.at) {
             (Some(FailedStep { name, remedy }), _) => {
                 // Some texts of servers end with a full stop.
                 write!(f, "{}, so {}", SingleLine(self.text.trim_end_matches('.')), SingleLine(name))?;

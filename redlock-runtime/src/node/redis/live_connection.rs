@@ -245,7 +245,7 @@ impl LiveConnection {
             self.compare_settings(now);
         }
         let form = self.form_of(&command);
-        let question = Question { abstains_until, form, ..Question::new(command, sent, recipient) };
+        let question = Question { form, abstains_until, ..Question::new(command, sent, recipient) };
         self.server.counters.sent();
         if self.is_extended_together(&question) {
             self.count_failure_unless(self.outbox.put_extension(question));
