@@ -73,6 +73,8 @@ const LISTEN_EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Checks {
     /// Silence before the next check, without the jitter.
     pause: Duration,
+    /// Share of the pause that is added to it: a frozen server is not checked by all its clients at once.
+    jitter: f64,
     /// Silence that is normal for the server, in addition.
     allowance: Duration,
     /// Held during a check: one at a time for each node.
@@ -80,8 +82,8 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    pub(super) const fn new(turn: Arc<Mutex<()>>) -> Self {
-        Self { pause: FIRST_SILENCE, allowance: Duration::ZERO, turn }
+    pub(super) fn new(turn: Arc<Mutex<()>>) -> Self {
+        Self { pause: FIRST_SILENCE, jitter: random_jitter(), allowance: Duration::ZERO, turn }
     }
 
     /// Creates the checks of the connections for commands of a node. A server may hold answers back until its replicas have confirmed a
@@ -91,14 +93,15 @@ impl Checks {
         Self { allowance, ..Self::new(Arc::clone(&connections.checking)) }
     }
 
-    /// Returns the silence before the next check, with jitter: a frozen server is not checked by all its clients at once.
+    /// Returns the silence before the next check.
     fn next_silence(&self) -> Duration {
-        self.allowance + self.pause.mul_f64(1.0 + 0.25 * fastrand::f64())
+        self.allowance + self.pause.mul_f64(1.0 + self.jitter)
     }
 
     /// Records a check. It was useless unless a byte is received on the connection after it.
     fn checked(&mut self) {
         self.pause = (self.pause * 2).min(LONGEST_SILENCE);
+        self.jitter = random_jitter();
     }
 
     /// Records that the second connection of the check has failed: the server is not frozen, but out of reach.
@@ -110,6 +113,10 @@ impl Checks {
     const fn heard(&mut self) {
         self.pause = FIRST_SILENCE;
     }
+}
+
+fn random_jitter() -> f64 {
+    0.25 * fastrand::f64()
 }
 
 /// Ends the connection `live` when it is dead. Ends with the connection.
@@ -275,7 +282,7 @@ async fn check(
     }
     checks.checked();
     let begun = Instant::now();
-    let (connection, server) = match greeted(second, is_silent, checks.pause).await {
+    let (connection, server) = match greeted(second, is_silent, checks.next_silence()).await {
         Greeting::Answered(connection, server) => (connection, server),
         Greeting::Failed => {
             checks.failed();
@@ -423,7 +430,7 @@ mod tests {
             let watching = watch_beside(&live, &control, self, (&connections, &mut checks));
             let ended = async {
                 while live.end_reason().is_none() {
-                    sleep(Duration::from_millis(1)).await;
+                    sleep(LOOK_EVERY).await;
                 }
             };
             tokio::select! {
