@@ -15,6 +15,7 @@ Runs the given checks, or all of them:
   minimal   the two crates of the library build with the oldest versions of their dependencies that their manifests allow
   deny      advisories, licenses, sources and duplicates of all dependencies, as configured in deny.toml. Without a network, the
             last downloaded advisories are used. If there are none, they are skipped with a warning
+  contact   the manifests name a public repository, and SECURITY.md an address for reports. Fails until the project has both
 
 features needs cargo-hack, and deny needs cargo-deny: cargo install --locked cargo-hack cargo-deny
 TEXT
@@ -24,11 +25,11 @@ checks=()
 for argument in "$@"; do
     case $argument in
         -h | --help) usage && exit 0 ;;
-        features | plain | minimal | deny) checks+=("$argument") ;;
+        features | plain | minimal | deny | contact) checks+=("$argument") ;;
         *) printf 'unknown check: %s\n\n' "$argument" >&2 && usage >&2 && exit 2 ;;
     esac
 done
-[[ ${#checks[@]} -gt 0 ]] || checks=(features plain minimal deny)
+[[ ${#checks[@]} -gt 0 ]] || checks=(features plain minimal deny contact)
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -83,6 +84,15 @@ deny() {
         [[ -n $(find "${CARGO_HOME:-$HOME/.cargo}" -maxdepth 1 -name 'advisory-db*' -print -quit) ]] && fail "advisories"
         printf 'WARNING: the database of advisories cannot be reached: advisories were not checked\n' >&2
     fi
+}
+
+contact() {
+    local crate
+    for crate in redlock-macros redlock-runtime redlock-cli; do
+        grep -q '^repository' "$crate/Cargo.toml" || fail "$crate/Cargo.toml names no repository: add \`repository = \"..\"\`"
+    done
+    sed -n '/^## Report/,/^## Supported/p' SECURITY.md | grep -Eq 'https://|[^ ]+@[^ ]+' ||
+        fail 'SECURITY.md names no address for reports: add one below "Report a vulnerability"'
 }
 
 for check in "${checks[@]}"; do
