@@ -144,6 +144,9 @@ async fn echo() -> u16 {
             if String::from_utf8_lossy(&sent[..bytes]).contains("HELLO") {
                 let _ = client.write_all(ANSWER).await;
             }
+            // Unread bytes of the client would reset the connection, and the answer would be lost.
+            let _ = client.shutdown().await;
+            while client.read(&mut sent).await.is_ok_and(|bytes| bytes > 0) {}
         }
     });
     port

@@ -3,6 +3,7 @@
 use crate::recorded::Recorded;
 use crate::support::{answered, barrier, builder, wait_until_queued};
 use crate::waiters::{obtained, patient, waiting};
+use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use redlock_runtime::admin::{BreakOptions, BreakReport};
 use redlock_runtime::{LockError, LockManager, LockRequest, LossCause};
@@ -30,7 +31,14 @@ pub(crate) fn url_of(node: &RedisServer, user: &str, password: &str) -> String {
 /// Returns a connection of a user with these rules.
 pub(crate) async fn stranger(node: &RedisServer, rules: &[&str]) -> MultiplexedConnection {
     set_user(node, &[&["spy", "reset", "resetchannels", "on", ">spy"], rules].concat()).await;
-    redis::Client::open(url_of(node, "spy", "spy")).unwrap().get_multiplexed_async_connection().await.unwrap()
+    patient_connection(url_of(node, "spy", "spy")).await
+}
+
+/// Returns a connection that waits for each reply as long as it takes. By default, half a second is an error.
+pub(crate) async fn patient_connection(url: String) -> MultiplexedConnection {
+    let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
+    let client = redis::Client::open(url).unwrap();
+    client.get_multiplexed_async_connection_with_config(&config).await.unwrap()
 }
 
 /// Returns a manager of the namespace `locks`.

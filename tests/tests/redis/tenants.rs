@@ -1,5 +1,6 @@
 //! Tenants of one Redis: programs that do not trust each other, each with a namespace and exactly the rights from the guide.
 
+use crate::strangers::patient_connection;
 use crate::support::{builder, wait_until_queued};
 use crate::waiters::{Waiting, obtained, patient, waiting};
 use redis::aio::MultiplexedConnection;
@@ -40,7 +41,7 @@ async fn manager(url: &str, namespace: &str) -> LockManager {
 
 /// Returns a connection of a tenant, for commands that a manager never sends.
 async fn connection(url: &str, user: &str) -> MultiplexedConnection {
-    redis::Client::open(url_of(url, user)).unwrap().get_multiplexed_async_connection().await.unwrap()
+    patient_connection(url_of(url, user)).await
 }
 
 async fn send<T: FromRedisValue>(connection: &mut MultiplexedConnection, words: &[&str]) -> RedisResult<T> {
@@ -267,7 +268,12 @@ async fn fencing_numbers_rise_although_a_user_raises_the_registers_of_one_server
     let managers = || async {
         let urls = nodes.urls().into_iter().map(|url| url_of(&url, "bank"));
         let manager = builder(urls).namespace("bank").build().unwrap();
-        manager.ready().await.unwrap();
+        // The bad server gives no vote, so both others are needed.
+        eventually(PATIENCE, "all servers are connected", async || {
+            let nodes = manager.stats().nodes;
+            if nodes.iter().all(|node| node.is_up) { Ok(()) } else { Err(nodes) }
+        })
+        .await;
         manager
     };
     let bank = managers().await;
