@@ -2,7 +2,7 @@
 //! its lock.
 
 use crate::support::{builder, wait_until_queued};
-use crate::waiters::{queue_of, waiting};
+use crate::waiters::waiting;
 use redlock_runtime::admin::BreakOptions;
 use redlock_runtime::{LockError, LockGuard, LockManager, LockPart, LockRequest};
 use redlock_tests::{Inspector, Nodes, PATIENCE};
@@ -112,20 +112,6 @@ async fn breaking_a_reader_without_a_permission_leaves_its_lock() {
         held.release().await.unwrap();
         nodes.assert_empty(PATIENCE).await;
     }
-}
-
-#[tokio::test]
-async fn waiter_without_the_permission_for_an_expiry_leaves_no_queue() {
-    let nodes = Nodes::start(1).await;
-    let (ours, theirs) = (user(&nodes).await, other(&nodes).await);
-    let held = theirs.acquire(LockRequest::new(KEY).ttl(TTL)).await.unwrap();
-    set_rules(&nodes, "-pexpire").await;
-    let error = ours.acquire(LockRequest::new(KEY).wait(PATIENCE)).await.unwrap_err();
-    assert!(matches!(error, LockError::Refused { .. }), "{error:?}");
-    let left: usize = nodes[0].inspect().command(&["EXISTS", &queue_of(KEY)]).await;
-    assert_eq!(left, 0);
-    held.release().await.unwrap();
-    nodes.assert_empty(PATIENCE).await;
 }
 
 #[tokio::test]

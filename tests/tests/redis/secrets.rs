@@ -132,21 +132,24 @@ struct Servers {
     echo: u16,
 }
 
-/// Answers `HELLO` with an error that repeats the login, as servers do with commands that they do not know, and hangs up.
+/// Starts a server that does not know `HELLO`, repeats the login in its error, as servers do, and hangs up on the next attempt without it.
 async fn echo() -> u16 {
-    const ANSWER: &[u8] = b"-ERR unsupported 'HELLO', with args beginning with: '3' 'AUTH' 'bob' 'hunter2-bob'\r\n";
+    const ANSWER: &str = "-ERR unsupported 'HELLO', with args beginning with: '3' 'AUTH' 'bob' 'hunter2-bob'\r\n";
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(async move {
         while let Ok((mut client, _)) = listener.accept().await {
-            let mut sent = vec![0; 1 << 12];
-            let bytes = client.read(&mut sent).await.unwrap_or_default();
-            if String::from_utf8_lossy(&sent[..bytes]).contains("HELLO") {
-                let _ = client.write_all(ANSWER).await;
-            }
-            // Unread bytes of the client would reset the connection, and the answer would be lost.
-            let _ = client.shutdown().await;
-            while client.read(&mut sent).await.is_ok_and(|bytes| bytes > 0) {}
+            tokio::spawn(async move {
+                let mut sent = vec![0; 1 << 12];
+                while let Ok(bytes @ 1..) = client.read(&mut sent).await {
+                    let sent = String::from_utf8_lossy(&sent[..bytes]);
+                    if sent.contains("AUTH") && !sent.contains("HELLO") {
+                        break;
+                    }
+                    let commands = sent.split("\r\n").filter(|line| line.starts_with('*')).count();
+                    let _ = client.write_all(ANSWER.repeat(commands).as_bytes()).await;
+                }
+            });
         }
     });
     port

@@ -187,7 +187,9 @@ async fn dead_connection_is_closed_before_its_successor_is_used_and_the_check_se
     works_again(&manager).await;
     let commands = server.commands();
     let of = |client: usize| commands.iter().filter(move |command| command.client == client);
-    let kinds: Vec<_> = of(1).map(|command| command.command.split(' ').next().unwrap()).collect();
+    let mut kinds: Vec<_> = of(1).map(|command| command.command.split(' ').next().unwrap()).collect();
+    // The client crate reports its name and its version.
+    kinds.dedup();
     assert_eq!(kinds, ["AUTH", "CLIENT", "INFO", "PING"], "{:#?}", of(1).collect::<Vec<_>>());
     assert!(of(1).all(|command| command.open.contains(&0)), "the check leaves the first connection open");
     assert!(of(2).any(|command| command.command.starts_with("SET ")), "the third connection takes locks");

@@ -1,4 +1,4 @@
-//! Conversion of a single holder to a set, at a server that pauses between the commands of a script.
+//! Scripts at a server that pauses between their commands, or refuses one of them. The client does not clean up.
 //!
 //! Since version 7, a server runs a script at one point of its time. An older server reads its clock again for each command.
 
@@ -31,16 +31,30 @@ end
 local redis = {call = paused(server.call), pcall = paused(server.pcall), error_reply = server.error_reply}
 ";
 
+/// Replaces `redis` in a script. `PEXPIRE` is refused.
+const REFUSES: &str = "
+local server = redis
+local function refused(run)
+  return function(verb, ...)
+    return verb == 'PEXPIRE' and run('UNKNOWN') or run(verb, ...)
+  end
+end
+local redis = {call = refused(server.call), pcall = refused(server.pcall), error_reply = server.error_reply}
+";
+
+/// Returns the script with this `name`, after the `prefix`.
+fn script(prefix: &str, name: &str) -> String {
+    let (_, source) = Scripts::SOURCES.iter().find(|(known, _)| *known == name).unwrap();
+    [prefix, &Channels::of_server("").in_script(source)].concat()
+}
+
 fn token(time: u64) -> OwnerToken {
     OwnerToken::new(ManagerId::numbered(7), TokenTime::new(time, 0))
 }
 
 #[tokio::test]
 async fn lease_of_a_single_holder_does_not_end_earlier_after_a_pause() {
-    let (source, server) =
-        (Scripts::SOURCES.iter().find(|(name, _)| *name == "share_acquire"), RedisServer::start().await);
-    let (_, source) = source.unwrap();
-    let script = [PAUSES, &Channels::of_server("").in_script(source)].concat();
+    let (script, server) = (script(PAUSES, "share_acquire"), RedisServer::start().await);
     let inspect = server.inspect();
     let ([holder, reader], ttl) = ([1, 2].map(token), millis(TTL).to_string());
     let value = format!("{holder}{}", LETTERS[0].0);
@@ -54,4 +68,17 @@ async fn lease_of_a_single_holder_does_not_end_earlier_after_a_pause() {
     assert_eq!(reply.first(), Some(&redis::Value::Int(1)), "granted: {reply:?}");
     let score: u64 = inspect.command(&["ZSCORE", KEY, holder.as_str()]).await;
     assert!(score - SHARE >= end, "{} ms early", end - (score - SHARE));
+}
+
+#[tokio::test]
+async fn waiter_whose_expiry_is_refused_leaves_no_queue() {
+    let (script, server) = (script(REFUSES, "acquire"), RedisServer::start().await);
+    let inspect = server.inspect();
+    let ([holder, waiter], ttl) = ([1, 2].map(token), millis(TTL).to_string());
+    inspect.command::<()>(&["SET", KEY, holder.as_str(), "PX", &ttl]).await;
+    let claim = millis(CLAIM).to_string();
+    let words = ["EVAL", &script, "2", KEY, &queue_name(KEY), waiter.as_str(), &ttl, &claim];
+    inspect.try_command::<redis::Value>(&words).await.unwrap_err();
+    assert_eq!(inspect.keys().await, [KEY]);
+    assert_eq!(inspect.get(KEY).await.as_deref(), Some(holder.as_str()));
 }
