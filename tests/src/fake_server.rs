@@ -177,7 +177,7 @@ type Sockets = Vec<std::net::TcpStream>;
 /// Number of turns that the other tasks of a [`FakeServer`] get to read what has arrived. Unread bytes hide the end of a connection.
 const TURNS: usize = 100;
 
-/// Returns the numbers of the clients, except for `this` one, that have not closed their connections.
+/// Returns the numbers of the clients that have not closed their connections, except for `this` one.
 async fn open(sockets: &Mutex<Sockets>, this: usize) -> Vec<usize> {
     let peek = |client: usize| {
         let sockets = sockets.lock().unwrap_or_else(PoisonError::into_inner);

@@ -151,7 +151,7 @@ mod tls {
         let full = FakeServer::start(|_| "-ERR max number of clients reached\r\n".to_owned()).await;
         let protected = FakeServer::start(|_| "-NOAUTH Authentication required.\r\n".to_owned()).await;
         let old = FakeServer::start(|command| answer_of_version("6.0.14", command)).await;
-        // Proxies: one that allows few commands, and no scripts; one that hangs up at an unknown command; one without its server.
+        // Proxies: the first allows few commands and no scripts, the second hangs up at an unknown command, the third has no server.
         let allowing = FakeServer::start(few_commands).await;
         let hanging_up = FakeServer::start_non_redis("").await;
         let serverless = FakeServer::start(|_| "-no upstream host\r\n".to_owned()).await;

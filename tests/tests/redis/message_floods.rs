@@ -1,4 +1,4 @@
-//! Floods of wake-up messages by a user who may only publish: they cost a process a bounded amount of memory, and no lock.
+//! Floods of wake-up messages by a user with the permission to publish alone: they cost a process a bounded amount of memory, and no lock.
 //!
 //! The process is a child with the permissions of a service, and its memory is read from `/proc`.
 

@@ -171,7 +171,7 @@ fn granted(command: &str) -> String {
     }
 }
 
-/// The server sees three connections: the one that a proxy forgets, the one that checks, and the successor of the first.
+/// The server sees three connections: a proxy forgets the first, the second checks it, and the third replaces it.
 #[tokio::test]
 async fn dead_connection_is_closed_before_its_successor_is_used_and_the_check_sends_no_scripts() {
     let is_forgotten = Arc::new(AtomicBool::new(false));

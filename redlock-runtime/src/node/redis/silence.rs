@@ -14,7 +14,7 @@
 //!    ([`names`](super::names)).
 //! 5. A frozen server accepts the second connection and answers on neither, so the first one stays. The next check follows after twice the
 //!    time, up to [`LONGEST_SILENCE`]. The second connection stays open until then. A proxy without its server looks the same: when it
-//!    answers or closes the second connection, the check goes on at once.
+//!    answers or closes the second connection, the check continues at once.
 //! 6. If the second connection fails, no server has work with it. The next check follows after [`LONGEST_AFTER_FAILURE`] at most.
 //!
 //! By 3, 5 and 6, a dead connection is replaced within 10 s after the server answers on new connections (see the tests). There is one
@@ -251,7 +251,7 @@ struct Server {
     run_id: Option<Box<str>>,
 }
 
-/// Source of the second connections beside the one that is checked.
+/// Source of the second connections of the checks.
 trait Second: Sync {
     type Connection: Send;
 
@@ -303,7 +303,7 @@ enum Greeting<C> {
     Answered(C, Server),
     /// There is no connection, or it broke.
     Failed,
-    /// The server has accepted the connection and not answered, or the first connection `is_silent` no more.
+    /// The server has accepted the connection and not answered, or the first connection is not silent any longer.
     Useless,
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Link {
     pub(crate) has_vote: bool,
     /// Ballot that the node has accepted according to the client, 0 for none.
     pub(crate) accepted: u8,
-    /// Largest ballot that no clock explains, of those that the node has returned with a refusal. 0 for none.
+    /// Largest ballot that no clock explains and that the node has returned with a refusal. 0 for none.
     pub(crate) far: u8,
 }
 
