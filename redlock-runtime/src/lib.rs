@@ -164,7 +164,7 @@ pub mod __private {
 #[cfg_attr(doc, doc(hidden))]
 pub mod attribute {
     pub use crate::private::{
-        Failed, Handler, Integer, KeyInteger, MadeLast, NotAFloat, NotAnOption, Part, Same as RecursiveCall, Settings, Skip, Value,
-        handle_lock_error, reopen_if_failed,
+        Failed, Handler, Integer, KeyInteger, MadeLast, NotAFloat, NotAnOption, Part, Same as RecursiveCall, Settings,
+        Skip, Value, handle_lock_error, reopen_if_failed,
     };
 }

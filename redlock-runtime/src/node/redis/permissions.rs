@@ -5,7 +5,9 @@
 //! keys. The reply is therefore valid for the command even if the user may not use this name.
 
 use super::live_connection::LiveConnection;
-use super::needed::{NO_SCRIPT, Permissions, brace_name, by_source, is_refusal, needed, probe_name, sorted, without_spare};
+use super::needed::{
+    NO_SCRIPT, Permissions, brace_name, by_source, is_refusal, needed, probe_name, sorted, without_spare,
+};
 use super::script::MEMBER;
 use super::side_key::{queue_name, register_name};
 use crate::error::NodeError;

@@ -573,7 +573,11 @@ mod tests {
                 let lasting = Duration::from_secs(seconds);
                 let took = Scene::new(Outage::Forgotten, lasting, seed).replaces_commands(HOUR).await.unwrap();
                 let longest = lasting.min(LONGEST_SILENCE).mul_f64(1.25) + PROMISED;
-                assert!(took.saturating_sub(lasting) <= longest, "{lasting:?}, seed {seed}: {:?}", took.saturating_sub(lasting));
+                assert!(
+                    took.saturating_sub(lasting) <= longest,
+                    "{lasting:?}, seed {seed}: {:?}",
+                    took.saturating_sub(lasting)
+                );
             }
         }
     }
