@@ -193,7 +193,10 @@ async fn ready_does_not_wait_for_permanent_errors() {
     let server = RedisServer::builder().password("secret").start().await;
     let wrong = at(&server.url().replace("secret", "terces"));
     let error = wrong.ready().await.unwrap_err();
-    assert!(unfit_by(&error).ends_with("is wrong: correct the user and password in the URL of the node"), "{error}");
+    let (LockError::Refused { .. }, [(_, NodeError::Refused(reply))]) = (&error, &causes(&error)[..]) else {
+        panic!("{error:?}")
+    };
+    assert!(reply.to_string().ends_with(" failed: correct the user and password in the URL of the node"), "{error}");
     assert!(!error.to_string().contains("terces"), "{error}");
     assert!(has(&wrong.check().await.warnings(), "correct the user and password in the URL"), "{error}");
 

@@ -11,8 +11,6 @@ use redlock_runtime::{Credentials, LockError, LockManager, NodeConfig};
 use redlock_tests::{FakeServer, MASTER, PATIENCE, RedisServer, eventually};
 use std::env;
 use std::error::Error;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
@@ -128,31 +126,6 @@ struct Servers {
     with_tls: RedisServer,
     refusing_sentinel: FakeServer,
     sentinel: FakeServer,
-    /// Port of a server that repeats the password.
-    echo: u16,
-}
-
-/// Starts a server that does not know `HELLO`, repeats the login in its error, as servers do, and hangs up on the next attempt without it.
-async fn echo() -> u16 {
-    const ANSWER: &str = "-ERR unsupported 'HELLO', with args beginning with: '3' 'AUTH' 'bob' 'hunter2-bob'\r\n";
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        while let Ok((mut client, _)) = listener.accept().await {
-            tokio::spawn(async move {
-                let mut sent = vec![0; 1 << 12];
-                while let Ok(bytes @ 1..) = client.read(&mut sent).await {
-                    let sent = String::from_utf8_lossy(&sent[..bytes]);
-                    if sent.contains("AUTH") && !sent.contains("HELLO") {
-                        break;
-                    }
-                    let commands = sent.split("\r\n").filter(|line| line.starts_with('*')).count();
-                    let _ = client.write_all(ANSWER.repeat(commands).as_bytes()).await;
-                }
-            });
-        }
-    });
-    port
 }
 
 impl Servers {
@@ -172,7 +145,6 @@ impl Servers {
             with_tls: RedisServer::builder().password("hunter2-right").tls().start().await,
             refusing_sentinel: FakeServer::start(|_| WRONG_PASSWORD.to_owned()).await,
             sentinel: sentinel.await,
-            echo: echo().await,
         }
     }
 
@@ -198,7 +170,6 @@ impl Servers {
             (node("redis", ":hunter2-wrong@", without_hello.port()), "WRONGPASS"),
             (node("redis", ":hunter2-wrong@", without_auth.port()), "WRONGPASS"),
             (node("redis", "bob:hunter2-wrong@", without_auth.port()), "WRONGPASS"),
-            (node("redis", "bob:hunter2-bob@", self.echo), "unsupported 'HELLO'"),
             (node("rediss", ":hunter2-right@", tls), "certificate"),
             (node("rediss", ":hunter2-right@", locked), "redis://"),
             (node("redis", ":hunter2-right@", tls), "rediss://"),
