@@ -21,7 +21,8 @@ const MOVED: &str = "clippy::missing_inline_in_public_items";
 
 /// Lints of expressions inside the attribute, which the attribute of the plain files does not have. Each of them fires
 /// too at a statement of a plain function, because it is a lint of the user's own expression.
-const OF_EXPRESSIONS: [(&str, &str); 4] = [
+const OF_EXPRESSIONS: [(&str, &str); 5] = [
+    ("clippy::arithmetic_side_effects", "let _: fn(u8) -> u8 = |left| left + 1;"),
     ("clippy::implicit_return", "let _: fn(u8) -> u8 = |error| error;"),
     ("clippy::non_ascii_literal", "let _ = \"größe:{id}\";"),
     ("clippy::std_instead_of_core", "let _ = std::time::Duration::from_secs(1);"),
