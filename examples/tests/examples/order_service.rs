@@ -127,6 +127,8 @@ async fn order_cannot_change_during_its_capture() {
     let path = format!("/orders/{order}");
     let changed = service.request("PATCH", &path, r#"{"amount": 500}"#).await;
     assert_eq!((changed.status, changed.body["amount"].as_u64()), (200, Some(500)));
+    // The response may arrive before the release: without this line, the next wait could see the old lock.
+    assert_no_lock(&server).await;
 
     let capture = service.send("POST", &format!("{path}/capture"), "").await;
     wait_until_locked(&server, order).await;
