@@ -66,7 +66,7 @@ async fn serve(port: u16) -> Result<(), Box<dyn Error>> {
 
     // Every call is answered now. `shutdown` waits until the servers have answered all releases.
     if !locks.shutdown().await {
-        eprintln!("grpc_service: some locks could not be given back and are left to expire");
+        eprintln!("grpc_service: Redis did not answer all releases; these locks expire within their ttl");
     }
     println!("grpc_service: stopped");
     Ok(())

@@ -35,9 +35,9 @@ async fn main() -> Result<(), LockError> {
     fail_at_once().await;
     cancel_halfway().await?;
 
-    chapter("Before the process ends, `shutdown` waits until every release is answered.");
-    let answered = manager.shutdown().await;
-    say("", if answered { "all locks are given back" } else { "some locks are left to expire" });
+    chapter("Before the process ends, `shutdown` waits until Redis has answered every release.");
+    let is_released = manager.shutdown().await;
+    say("", if is_released { "all locks are released" } else { "some releases are unanswered; their locks expire" });
     Ok(())
 }
 
@@ -73,7 +73,7 @@ async fn fail_at_once() {
 }
 
 async fn cancel_halfway() -> Result<(), LockError> {
-    chapter("A call that is dropped, here by a timeout, stops and gives its lock back. The next one need not wait.");
+    chapter("A call that is dropped, here by a timeout, stops and releases its lock. The next call starts at once.");
     if timeout(Duration::from_millis(50), capture_payment("Dan", 9)).await.is_err() {
         say("Dan", "order 9: timed out");
     }

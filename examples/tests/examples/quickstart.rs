@@ -32,7 +32,7 @@ fn assert_story(output: &Outcome) {
         "Ann   Ok(42)",
     ]);
     in_order(&["Dan   order 9: begins", "Dan   order 9: timed out", "Eve   order 9: begins", "Eve   order 9: done"]);
-    position("      all locks are given back");
+    position("      all locks are released");
     assert_eq!(events.len(), 14, "{events:#?}");
 }
 

@@ -57,12 +57,16 @@ async fn passed_on(is_shared: bool, processes: usize, many: usize) -> (u64, u64)
 #[tokio::test]
 async fn absent_process_is_notified_once_for_all_its_waiters() {
     for is_shared in [false, true] {
-        let (published, _) = passed_on(is_shared, 1, 10_000).await;
+        let (published, scripts) = passed_on(is_shared, 1, 10_000).await;
         assert!(published < 20, "shared: {is_shared}, {published} publications for 10 000 waiters of one process");
+        assert!(
+            scripts > 10_000 / 4096,
+            "shared: {is_shared}, {scripts} scripts: one command removes at most 4096 waiters"
+        );
     }
 }
 
-/// One command removes the waiters of at most 128 absent processes, so the release is repeated at once.
+/// One command finds at most 128 absent processes, so the release is repeated at once.
 #[tokio::test]
 async fn release_behind_many_absent_processes_takes_several_commands() {
     for is_shared in [false, true] {

@@ -64,7 +64,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
 
     // Every request is answered now. `shutdown` waits until the servers have answered all releases.
     if !locks.shutdown().await {
-        eprintln!("order_service: some locks could not be given back and are left to expire");
+        eprintln!("order_service: Redis did not answer all releases; these locks expire within their ttl");
     }
     println!("order_service: stopped");
     Ok(())

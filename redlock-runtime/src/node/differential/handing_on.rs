@@ -11,7 +11,7 @@ use crate::lock::{Mode, OwnerToken};
 use crate::node::Node;
 use crate::node::redis::queue_name;
 use crate::protocol::command::{Command, Reply, Subject, Verb};
-use crate::protocol::node_state::MOST_GONE;
+use crate::protocol::node_state::{FINDING_COST, GONE_BUDGET};
 use crate::time::token_clock::TokenTime;
 use redis::Commands;
 use redlock_tests::RedisServer;
@@ -120,7 +120,7 @@ async fn removal_of_many_absent_waiters_is_equal_on_memory_and_redis() {
                 // A reader that finds the lock free waits only for writers.
                 let absent_mode = if is_released { mode } else { Mode::Exclusive };
                 pair.ask(Verb::SetNx { ttl }, Mode::Exclusive, None, 0, holder, None).await;
-                for at in 0..MOST_GONE as u64 + 20 {
+                for at in 0..(GONE_BUDGET / FINDING_COST) as u64 + 20 {
                     let manager = processes.get(usize::from(at >= 64 && processes.len() > 1));
                     let manager = manager.copied().unwrap_or_else(ManagerId::random);
                     let absent = OwnerToken::new(manager, TokenTime::new(millis + 1 + at, 0));

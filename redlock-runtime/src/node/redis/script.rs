@@ -12,7 +12,7 @@ use crate::lock::owner_token::CLAIMS_VERSION;
 use crate::lock::{Mode, OwnerToken};
 use crate::protocol::command::{Command, Subject, Verb};
 use crate::protocol::lease;
-use crate::protocol::node_state::{MOST_GONE, MOST_STEPS, MOST_TOLD};
+use crate::protocol::node_state::{FINDING_COST, GONE_BUDGET, MOST_STEPS, MOST_TOLD};
 use crate::protocol::timing::{QUEUE_EXPIRY, RESERVED, SILENT_AFTER};
 use crate::protocol::wakeup::channel;
 use redis::Cmd;
@@ -66,7 +66,9 @@ fn with_constants(parts: &str) -> String {
         ("SILENT_AFTER", millis(SILENT_AFTER).to_string()),
         ("MOST_STEPS", MOST_STEPS.to_string()),
         ("MOST_TURNS", MOST_TURNS.to_string()),
-        ("MOST_GONE", MOST_GONE.to_string()),
+        ("GONE_BUDGET", GONE_BUDGET.to_string()),
+        ("FINDING_COST", FINDING_COST.to_string()),
+        ("MOST_STRUCK", MOST_STRUCK.to_string()),
         ("MOST_TOLD", MOST_TOLD.to_string()),
         ("MOST_ENDED", MOST_ENDED.to_string()),
     ];
@@ -103,6 +105,10 @@ pub(crate) const SHARE: u64 = 1 << 42;
 /// Maximum number of expired members that one command removes from a set of readers; the next command removes the rest. Too small: sets of
 /// many dead readers stay large. Too large: one command takes long, and from about 8000 Lua cannot pass them on.
 const MOST_ENDED: u32 = 1000;
+
+/// Maximum number of absent waiters that are removed from a queue at once. Too small: the server runs more commands for a crowd. Too large: Lua
+/// cannot pass them on, as for [`MOST_ENDED`].
+const MOST_STRUCK: u32 = 128;
 
 /// Maximum number of turns in which one command looks for the next waiter. Every turn removes or serves a waiter, or is the last for a
 /// score, except for a user without `ZREM`. Too small: waiters are served only when they ask again. Too large: such a user blocks the server.

@@ -14,7 +14,7 @@ mod sharing;
 mod standing;
 
 use self::gone::Gone;
-pub(crate) use self::limits::{Limits, MOST_GONE, MOST_STEPS};
+pub(crate) use self::limits::{FINDING_COST, GONE_BUDGET, Limits, MOST_STEPS};
 pub(crate) use self::look::Seen;
 use self::queue::{Line, Queue};
 use self::readers::Readers;

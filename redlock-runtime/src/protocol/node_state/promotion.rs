@@ -90,8 +90,10 @@ impl Execution<'_> {
                 Step::In => {}
                 Step::Gone => {
                     // An absent waiter may have been the obstacle for others, as if its class had freed the name.
-                    self.strike_gone(next, line);
-                    freed.push(line.class);
+                    self.strike_gone(next);
+                    if !freed.contains(&line.class) {
+                        freed.push(line.class);
+                    }
                     for (other, kept_out) in Line::ALL.iter().zip(&mut kept_out) {
                         *kept_out &= !line.class.conflicts_with(other.class);
                     }

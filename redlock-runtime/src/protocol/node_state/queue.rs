@@ -175,14 +175,6 @@ impl Queue {
         self.lines.iter_mut().any(|tokens| tokens.remove(&token))
     }
 
-    /// Removes the tokens for which `is_gone` returns `true` among the first `most` tokens of a line.
-    pub(super) fn remove_among_first(&mut self, line: Line, most: usize, is_gone: impl Fn(&OwnerToken) -> bool) {
-        let tokens: Vec<_> = self.line(line).into_iter().flatten().take(most).copied().filter(is_gone).collect();
-        for token in tokens {
-            self.remove(token);
-        }
-    }
-
     /// Returns the first waiter of the line behind `passed`.
     pub(super) fn first_behind(&self, line: Line, passed: Bound<OwnerToken>) -> Option<OwnerToken> {
         self.line(line)?.range((passed, Bound::Unbounded)).next().copied()

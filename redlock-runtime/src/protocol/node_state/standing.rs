@@ -1,6 +1,5 @@
 //! Conflicts between the token of a command and the holders and waiters of one name.
 
-use super::limits::MOST_GONE;
 use super::queue::Line;
 use super::readers::Readers;
 use super::{Execution, Queue};
@@ -105,28 +104,14 @@ impl Execution<'_> {
         self.gone.contains(token)
     }
 
-    /// Returns `true` if the command has found its maximum number of absent waiters.
-    pub(super) fn is_unfinished(&self) -> bool {
-        self.gone.looks >= self.state.limits.gone
+    /// Returns `true` if the command has spent its budget for absent waiters.
+    pub(super) const fn is_unfinished(&self) -> bool {
+        self.gone.spent >= self.state.limits.gone
     }
 
-    /// Removes an absent waiter, together with the next waiters of absent managers in the line, but never the asking
-    /// token.
-    pub(super) fn strike_gone(&mut self, token: OwnerToken, line: Line) {
-        if !self.is_gone(token) {
-            self.gone.found.push(token);
-        }
-        let asks = self.token;
-        if let Some(queue) = self.state.queues.get_mut(self.key.name()) {
-            let is_gone = |other: &OwnerToken| *other != asks && self.gone.contains(*other);
-            queue.remove_among_first(line, MOST_GONE, is_gone);
-        }
-        self.count_gone(token);
-    }
-
-    /// Removes one absent waiter.
-    pub(super) fn count_gone(&mut self, token: OwnerToken) {
-        self.gone.looks += 1;
+    /// Removes an absent waiter.
+    pub(super) fn strike_gone(&mut self, token: OwnerToken) {
+        self.gone.count(token);
         self.strike(token);
     }
 
@@ -208,13 +193,14 @@ impl Execution<'_> {
         let notice = if is_first_now { Notice::Free } else { Notice::Contended { by } };
         let pings = self.applies(Rule::BlockersArePinged);
         if pings && (self.is_gone(first) || self.notify(first, notice) == 0) {
-            self.strike_gone(first, line);
+            self.strike_gone(first);
             return true;
         }
         let minds_silence = self.applies(Rule::SilentWaitersLeave);
         let is_silent = self.queue_mut().is_some_and(|queue| queue.check_silence(first, now)) && minds_silence;
         if is_silent {
-            self.count_gone(first);
+            self.gone.count_silent();
+            self.strike(first);
         }
         is_silent
     }

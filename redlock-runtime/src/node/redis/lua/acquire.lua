@@ -90,6 +90,6 @@ any(function()
   if has_several and not is_held() and not is_late() then
     reserve(token)
   end
-  rank = looks > 0 and math.max(rank, redis.call('ZRANK', queue, token)) or 0
+  rank = budget > 0 and math.max(rank, redis.call('ZRANK', queue, token)) or 0
 end)
 return {0, longest_left(), rank, time, seen()}

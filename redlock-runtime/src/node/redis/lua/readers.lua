@@ -247,6 +247,32 @@ local function strike(who)
   redis.pcall('ZREM', queue, who, who .. '#')
 end
 
+-- Removes an absent waiter with the score `line`, before which `passed` waiters with this score were skipped. If its manager was known to be
+-- absent, the absent waiters right behind it are removed with it, up to the first waiter with another score: this is the result of removing
+-- them one by one, with fewer commands.
+local function strike_gone(who, line, passed)
+  local members, limit = {who, who .. '#'}, nil
+  local is_known = gone[manager_of(who)]
+  count_gone(who)
+  for other = ALONE, is_known and LAST_LINE or -1 do
+    local head = other ~= line and first(other)
+    if head and (not limit or is_before(head, limit)) then
+      limit = head
+    end
+  end
+  local most = is_known and math.min(MOST_STRUCK, budget) or 0
+  for _, other in ipairs(most > 0 and redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', passed, most) or {}) do
+    if other ~= who then
+      if other == token or not gone[manager_of(other)] or limit and is_before(limit, other) then
+        break
+      end
+      count_gone(other)
+      members[#members + 1], members[#members + 2] = other, other .. '#'
+    end
+  end
+  redis.pcall('ZREM', queue, unpack(members))
+end
+
 -- Runs a command on a key. If the user may not run it, these members are removed again: they would stay, and without an expiry for ever.
 local function try(members, verb, name, ...)
   if type(redis.pcall(verb, name, ...)) == 'table' then
@@ -385,14 +411,18 @@ end
 -- before the waiter `other` that is examined next, and before the token `own`, if these are given. One look at the queue and one write serve
 -- all of them. A reader whose process is gone does not get the key. Returns how many were notified, and true if any is gone.
 local function admit_readers(claim, most, own, other)
-  local limit, struck, readers, scored = first_against(SHARING), {}, {}, {}
+  local limit, struck, readers, scored, is_any_gone = first_against(SHARING), {}, {}, {}, false
   for _, who in ipairs(redis.call('ZRANGE', queue, SHARING, SHARING, 'BYSCORE', 'LIMIT', 0, most)) do
     if who == own or limit and is_before(limit, who) or other and is_before(other, who) then
       break
     end
     struck[#struck + 1], struck[#struck + 2] = who, who .. '#'
     -- A waiter may have its share already: a claim would end the share early.
-    if not share_of(who) then
+    local has_share = share_of(who)
+    if not has_share and gone[manager_of(who)] then
+      count_gone(who)
+      is_any_gone = true
+    elseif not has_share then
       readers[#readers + 1], scored[#scored + 1], scored[#scored + 2] = who, score(SHARING, now + claim), who
     end
   end
@@ -405,23 +435,18 @@ local function admit_readers(claim, most, own, other)
     added(left, claim)
   end
   redis.pcall('ZREM', queue, unpack(struck))
-  local unheard, counted = {}, {}
+  local unheard = {}
   for _, who in ipairs(readers) do
-    local manager = manager_of(who)
-    if gone[manager] or notify(who, claimed(who, claim, clock)) == 0 then
+    if gone[manager_of(who)] or notify(who, claimed(who, claim, clock)) == 0 then
       unheard[#unheard + 1] = who
-      if not counted[manager] then
-        -- This removes the other waiters of the manager as well, so they cost no further look.
-        counted[manager] = true
-        strike_gone(who, SHARING)
-      end
+      count_gone(who)
     end
   end
   if unheard[1] then
     redis.call('ZREM', lock, unpack(unheard))
     set_expiry()
   end
-  return #readers - #unheard, unheard[1] ~= nil
+  return #readers - #unheard, is_any_gone or unheard[1] ~= nil
 end
 
 -- Grants the key to the waiters that can have it now, the earliest first: to one exclusive waiter, or to all compatible waiters that came
@@ -470,7 +495,7 @@ local function promote(claim, own_ttl, freed)
     end
     if not next then
       break
-    elseif steps == MOST_STEPS or looks <= 0 then
+    elseif steps == MOST_STEPS or budget <= 0 then
       local lines = ''
       for other = 2, LAST_LINE do
         local is_left = looked_at[other] and not kept_out[other] and redis.call('ZCOUNT', queue, other, other) > 0
@@ -500,21 +525,21 @@ local function promote(claim, own_ttl, freed)
         end
         steps, passed[line] = steps + 1, passed[line] + 1
       else
-        strike_gone(next, line)
+        strike_gone(next, line, passed[line])
         free(as)
       end
     elseif own_ttl and next == token then
       has_own = true
       strike(next)
       take(next, as, own_ttl)
-    elseif line == SHARING then
+    elseif line == SHARING and not gone[manager_of(next)] then
       local other
       for at, head in pairs(heads) do
         if head and at ~= SHARING and not kept_out[at] and (not other or is_before(head, other)) then
           other = head
         end
       end
-      local heard, is_any_gone = admit_readers(claim, math.min(MOST_STEPS - steps, looks), own_ttl and token, other)
+      local heard, is_any_gone = admit_readers(claim, math.min(MOST_STEPS - steps, math.ceil(budget / FINDING_COST)), own_ttl and token, other)
       steps = steps + heard
       if is_any_gone then
         free(as)
@@ -522,7 +547,7 @@ local function promote(claim, own_ttl, freed)
     elseif give_to(next, as, claim) then
       steps = steps + 1
     else
-      strike_gone(next, line)
+      strike_gone(next, line, 0)
       free(as)
     end
   end
@@ -540,7 +565,7 @@ end
 -- Returns the time in ms until the last of the conflicting keys expires, or the last of all keys if none conflicts. After an unfinished
 -- command it is 0: the caller asks again.
 local function longest_left()
-  if looks <= 0 then
+  if budget <= 0 then
     return 0
   end
   local held, all = nil, -2
@@ -590,14 +615,14 @@ local function passes_first_over(has_passed)
   end
   local text = has_passed and line > SHARING and 'free ' .. next or 'contended ' .. next .. ' ' .. token
   if gone[manager_of(next)] or notify(next, text .. ' ' .. lock) == 0 then
-    strike_gone(next, line)
+    strike_gone(next, line, 0)
     return true
   end
   local heard = redis.call('ZSCORE', queue, next .. '#')
   local at = heard and heard - SHARE
   if at and at < now - SILENT_AFTER then
     strike(next)
-    looks = looks - 1
+    budget = budget - FINDING_COST
     return true
   elseif not at or at > now then
     -- The waiter came before the key was shared, or the clock was set back since it last asked.
@@ -608,7 +633,7 @@ end
 -- Repeats this with the next waiters, until one of them is alive. Returns true if any waiter was removed.
 local function passes_over()
   local has_passed = false
-  while looks > 0 and passes_first_over(has_passed) do
+  while budget > 0 and passes_first_over(has_passed) do
     has_passed = true
   end
   return has_passed

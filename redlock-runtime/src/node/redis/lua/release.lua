@@ -23,4 +23,4 @@ any(function()
   -- A further release after an unfinished one finds no hold and no entry of the token.
   promote(claim, nil, here.freed)
 end)
-return {(is_ours and 1 or -1) * (looks > 0 and 1 or 2), seen()}
+return {(is_ours and 1 or -1) * (budget > 0 and 1 or 2), seen()}
