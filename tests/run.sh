@@ -17,7 +17,7 @@ rust-analyzer, one check of docs/alerts.yml needs promtool (Debian: prometheus),
 
   --servers  run all tests that need servers with every server of tests/servers.sh --list (default: with the newest Valkey, the
              tests of what servers may do differently)
-  --long     also search the models with three tokens: up to an hour and 9 GB of memory
+  --long     also run the large searches of the models: up to an hour and 9 GB of memory
 
 Environment:
   REDIS_SERVER   redis-server binary to test against (default: the one in PATH)
@@ -260,6 +260,7 @@ step 'A server for the examples' start_redis
 step 'Example: quickstart on Redis' quickstart_on_redis
 step 'Packages' package
 if [[ -n $long ]]; then
+    step 'Large searches of the models' env REDLOCK_MODEL_ALL=1 cargo test --workspace --all-features --test fencing --test lock --test sets --test restarts
     step 'Models with three tokens' cargo run --release -q -p redlock-model -- long
 fi
 

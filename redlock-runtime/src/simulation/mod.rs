@@ -45,8 +45,8 @@ const SEED: &str = "REDLOCK_SIMULATION_SEED";
 const FROM: &str = "REDLOCK_SIMULATION_FROM";
 /// Environment variable with the number of seeds.
 const SCHEDULES: &str = "REDLOCK_SIMULATION_SCHEDULES";
-/// Number of seeds if the variable is not set.
-const DEFAULT_SCHEDULES: u64 = 100_000;
+/// Number of seeds if the variable is not set. `tests/long.sh simulation` runs more of them.
+const DEFAULT_SCHEDULES: u64 = 30_000;
 /// Seeds that once failed, beyond the default ones.
 const PINNED: [u64; 8] = [238_722, 289_841, 620_461, 649_711, 667_132, 883_748, 1_201_277_038, 1_301_710_616];
 
@@ -79,7 +79,7 @@ fn the_promises_hold_for_several_keys() {
             println!("{number_of_profile}: {:?}\n{}", outcome.violation, outcome.trace);
             continue;
         }
-        let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 100);
+        let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 60);
         let failed = search(0..schedules, |seed| run(&profile, seed, false));
         assert!(failed.is_none(), "{failed:?}: {profile:?}");
     }
@@ -126,7 +126,7 @@ fn the_promises_hold_for_permits() {
                 println!("{number_of_profile}: {:?}\n{}", outcome.violation, outcome.trace);
                 return None;
             }
-            let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 200);
+            let schedules = number(SCHEDULES).unwrap_or(DEFAULT_SCHEDULES / 100);
             Some((number_of_profile, search(0..schedules, |seed| run(&profile, seed, false))?))
         })
         .collect();

@@ -5,6 +5,13 @@ use std::fs;
 use std::io::Result;
 use std::path::{Path, PathBuf};
 
+/// Environment variable with which the tests also run their large searches.
+const ALL: &str = "REDLOCK_MODEL_ALL";
+
+/// Maximum number of states of a search that the tests run by default. Too small: fewer scenarios are checked in every run. Too large: the
+/// tests take longer.
+pub const MOST_STATES: usize = 800_000;
+
 /// Result of one search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
@@ -97,14 +104,23 @@ impl Table {
         self.write(&rows)
     }
 
-    /// Returns `true` if the file contains exactly `rows`. Writes them first if the variable `UPDATE_EXPECT` is set.
+    /// Returns `true` if the tests leave out the search with this name, because it visited too many states when it last ran.
+    /// `tests/run.sh --long` runs these searches, too.
+    #[must_use]
+    pub fn is_left_out(self, name: &str) -> bool {
+        std::env::var_os(ALL).is_none() && self.read().iter().any(|row| row.name == name && row.states > MOST_STATES)
+    }
+
+    /// Returns `true` if the file contains exactly `rows`, beside the searches that are left out. If the variable `UPDATE_EXPECT` is set,
+    /// writes the rows first.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn check_up_to_date(self, rows: &[Row]) -> Result<bool> {
         if std::env::var_os("UPDATE_EXPECT").is_some() {
-            self.write(rows)?;
+            rows.iter().try_for_each(|row| self.put(row.clone()))?;
         }
-        Ok(self.read() == rows)
+        let known = self.read();
+        Ok(known.iter().filter(|row| !self.is_left_out(&row.name)).eq(rows))
     }
 }

@@ -7,7 +7,7 @@ use redlock_model::runs;
 #[test]
 fn numbers_rise_in_the_order_of_the_holders() {
     let mut rows = Vec::new();
-    for (name, model) in runs::fencing() {
+    for (name, model) in runs::fencing().into_iter().filter(|(name, _)| !Table::Fencing.is_left_out(name)) {
         let outcome = runs::search_in_test(&model);
         println!("{name}: {outcome}");
         assert!(outcome.is_safe(), "{name}: {outcome}");
@@ -22,7 +22,9 @@ fn numbers_rise_in_the_order_of_the_holders() {
 /// repeats a ballot only within its first try.
 #[test]
 fn same_ballot_can_be_proposed_again() {
-    for (name, model) in runs::fencing().into_iter().filter(|(_, model)| !model.learns && model.poisons == 0) {
+    let is_concerned =
+        |(name, model): &(&str, Fencing)| !model.learns && model.poisons == 0 && !Table::Fencing.is_left_out(name);
+    for (name, model) in runs::fencing().into_iter().filter(is_concerned) {
         let outcome = runs::search_in_test(&Fencing { variant: Variant::ProposesAgain, ..model });
         assert!(outcome.is_safe(), "{name}: {outcome}");
     }

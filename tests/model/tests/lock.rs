@@ -10,7 +10,8 @@ const AT_ONCE: usize = 2;
 
 #[test]
 fn no_state_breaks_a_property() {
-    let runs = Mutex::new(runs::of_the_tests().into_iter().enumerate());
+    let is_run = |run: &Run| !Table::Lock.is_left_out(run.name);
+    let runs = Mutex::new(runs::of_the_tests().into_iter().filter(is_run).enumerate());
     let next = || runs.lock().expect("no search panics while it takes the next one").next();
     let mut rows = thread::scope(|scope| {
         let search =

@@ -7,7 +7,7 @@ use redlock_model::runs;
 #[test]
 fn restarted_servers_allow_no_second_holder_and_cold_starts_do_not_wait() {
     let mut rows = Vec::new();
-    for (name, model) in runs::restarts() {
+    for (name, model) in runs::restarts().into_iter().filter(|(name, _)| !Table::Restarts.is_left_out(name)) {
         let outcome = runs::search_in_test(&model);
         println!("{name}: {outcome}");
         assert!(outcome.is_safe(), "{name}: {outcome}");

@@ -7,7 +7,7 @@ use redlock_model::sets::Sets;
 #[test]
 fn keys_are_held_exclusively_and_every_waiter_is_served() {
     let mut rows = Vec::new();
-    for (name, model) in runs::sets() {
+    for (name, model) in runs::sets().into_iter().filter(|(name, _)| !Table::Sets.is_left_out(name)) {
         let outcome = runs::search_in_test(&model);
         println!("{name}: {outcome}");
         assert!(outcome.is_safe(), "{name}: {outcome}");

@@ -8,7 +8,7 @@ use self::source::{Case, cases, rows, tests_without, variants};
 use crate::page::{Page, workspace};
 use redlock_model::lock::{Scenario, UNBOUNDED};
 use redlock_model::permits::Variant;
-use redlock_model::recorded::{Row, Table};
+use redlock_model::recorded::{MOST_STATES, Row, Table};
 use redlock_model::restarts::Restarts;
 use redlock_model::runs;
 use std::collections::BTreeMap;
@@ -185,8 +185,8 @@ fn model() -> String {
     });
     let of_restarts: String = of_restarts.collect();
     format!(
-        "\n## Model\n\nThe model searches every state of each scenario. Each run of the tests searches {} states, and compares their number \
-         with this table. The numbers of expiries, polls, crashes and cuts are upper bounds.\n\n{head}{of_tests}\n\
+        "\n## Model\n\nThe model searches every state of each scenario, {} states in all. Tests compare their numbers with this table. Each run \
+         of the tests searches the scenarios of at most {} states, and `tests/run.sh --long` searches all. The numbers of expiries, polls, crashes and cuts are upper bounds.\n\n{head}{of_tests}\n\
          Several keys, and paths of a tree:\n\n{head}{of_several}\n\
          Results of the last long run (`tests/run.sh --long`):\n\n{head}{of_long}\n\
          Fencing numbers. The last three rows belong to the long run:\n\n\
@@ -194,7 +194,8 @@ fn model() -> String {
          |---|---:|---:|---:|---:|---:|---:|---:|---|\n{numbers}\n\
          Restarted servers, with two clients that each ask all servers this many times:\n\n\
          | scenario | servers | asks | faults | states | searched |\n|---|---:|---:|---|---:|---|\n{of_restarts}",
-        grouped(states as u64)
+        grouped(states as u64),
+        grouped(MOST_STATES as u64)
     )
 }
 
@@ -209,7 +210,7 @@ fn ledger() -> String {
         *violations += found.parse::<u64>().unwrap();
         *last = std::mem::take(last).max(date.clone());
     }
-    let mut text = "\n## Long runs\n\nEach run of the tests simulates the same 100 000 schedules, and runs the soak test \
+    let mut text = "\n## Long runs\n\nEach run of the tests simulates the same 30 000 schedules, and runs the soak test \
                     (`tests/tests/redis/soak.rs`) for some seconds. [The ledger](../tests/ledger.tsv) lists the longer runs of \
                     `tests/long.sh`, with commits and seeds:\n\n\
                     | test | runs | schedules, or bodies | violations | last |\n|---|---:|---:|---:|---|\n"
