@@ -111,21 +111,29 @@ async fn removal_of_many_absent_waiters_is_equal_on_memory_and_redis() {
     let live = |pair: &Pair, millis: u64| OwnerToken::new(pair.managers[0], TokenTime::new(millis, 0));
     let mut millis = 1000;
     for mode in [Mode::Exclusive, Mode::Shared] {
-        // Each waiter of a separate process; then all of one process; then the first ones of one, and the others of another one.
+        // Each waiter of a separate process; then all of one process; then the first ones of one, and the others of another one; then all of
+        // one process, in turns exclusive and shared.
         let processes = |number| std::iter::repeat_with(ManagerId::random).take(number).collect::<Vec<_>>();
-        for (processes, is_finished) in [(processes(0), false), (processes(1), true), (processes(2), true)] {
-            for is_released in [true, false] {
+        for (processes, takes_turns, is_finished) in [
+            (processes(0), false, false),
+            (processes(1), false, true),
+            (processes(2), false, true),
+            (processes(1), true, false),
+        ] {
+            // A reader that finds the lock free waits only for writers.
+            for is_released in [true, false].into_iter().filter(|is_released| *is_released || !takes_turns) {
                 let (holder, waiter) = (live(&pair, millis), live(&pair, millis + 900));
                 let ttl = if is_released { HOUR } else { MOMENT };
-                // A reader that finds the lock free waits only for writers.
                 let absent_mode = if is_released { mode } else { Mode::Exclusive };
+                let other_mode = if takes_turns && mode == Mode::Exclusive { Mode::Shared } else { Mode::Exclusive };
                 pair.ask(Verb::SetNx { ttl }, Mode::Exclusive, None, 0, holder, None).await;
                 for at in 0..(GONE_BUDGET / FINDING_COST) as u64 + 20 {
                     let manager = processes.get(usize::from(at >= 64 && processes.len() > 1));
                     let manager = manager.copied().unwrap_or_else(ManagerId::random);
                     let absent = OwnerToken::new(manager, TokenTime::new(millis + 1 + at, 0));
                     pair.redis.refresh_heartbeats();
-                    pair.ask(acquire, absent_mode, None, 0, absent, None).await;
+                    let mode = if takes_turns && at % 2 == 1 { other_mode } else { absent_mode };
+                    pair.ask(acquire, mode, None, 0, absent, None).await;
                 }
                 if is_released {
                     pair.ask(acquire, mode, None, 0, waiter, None).await;

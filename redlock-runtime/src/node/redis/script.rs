@@ -106,12 +106,13 @@ pub(crate) const SHARE: u64 = 1 << 42;
 /// many dead readers stay large. Too large: one command takes long, and from about 8000 Lua cannot pass them on.
 const MOST_ENDED: u32 = 1000;
 
-/// Maximum number of absent waiters that are removed from a queue at once. Too small: the server runs more commands for a crowd. Too large: Lua
+/// Maximum number of absent waiters that are removed from a queue together. Too small: the server runs more commands for a crowd. Too large: Lua
 /// cannot pass them on, as for [`MOST_ENDED`].
 const MOST_STRUCK: u32 = 128;
 
 /// Maximum number of turns in which one command looks for the next waiter. Every turn removes or serves a waiter, or is the last for a
-/// score, except for a user without `ZREM`. Too small: waiters are served only when they ask again. Too large: such a user blocks the server.
+/// score, except for a user without `ZREM`. After the last turn, the command is unfinished. Too small: many commands for one release. Too
+/// large: such a user blocks the server.
 const MOST_TURNS: u32 = 1000;
 
 /// Score of the queue member for waiters that must still be notified that a key is free. It is larger than all scores of tokens and times.

@@ -1,14 +1,17 @@
 //! Waiters whose processes are gone.
 //!
-//! A wake-up that no process receives shows that the manager of the waiter is gone, or does not listen at the moment. All its
-//! waiters are removed from the queue: a live manager puts them back, in the same place, when it asks again.
+//! A wake-up that no process receives shows that the manager of the waiter is gone, or does not listen at the moment. Each of its waiters
+//! is removed from the queue when its turn comes: a live manager puts them back, in the same place, when it asks again.
 //!
-//! 1. Each manager is notified once per command. Its other waiters are removed without a notification when their turn comes.
-//! 2. A command has a budget for absent waiters, [`Limits::gone`](super::limits::Limits::gone). A waiter whose manager must be notified
-//!    costs [`FINDING_COST`], every other one costs 1. If the budget is spent, the command is *unfinished*: the reply asks the client to
-//!    send it again. The server serves other clients in between.
+//! 1. Each manager is notified once per command. Its other waiters are removed without a notification.
+//! 2. A command has a budget for absent waiters, [`Limits::gone`](super::limits::Limits::gone). Most of them cost [`FINDING_COST`]. A waiter
+//!    for one name costs 1 if it waits right behind another absent waiter of its line, and its manager is known to be absent: the server
+//!    removes such waiters together.
+//! 3. If the budget is spent, the command is *unfinished*: the reply asks the client to send it again. The server serves other clients in
+//!    between.
 
 use super::limits::FINDING_COST;
+use super::queue::Line;
 use crate::lock::OwnerToken;
 
 /// Absent managers that one command has found.
@@ -18,6 +21,8 @@ pub(super) struct Gone {
     found: Vec<OwnerToken>,
     /// The spent part of the budget.
     pub(super) spent: usize,
+    /// Line of the last absent waiter.
+    last_line: Option<Line>,
 }
 
 impl Gone {
@@ -25,13 +30,14 @@ impl Gone {
         self.found.iter().any(|gone| gone.manager() == token.manager())
     }
 
-    /// Counts a waiter of an absent manager.
-    pub(super) fn count(&mut self, token: OwnerToken) {
-        if self.contains(token) {
-            self.spent += 1;
-        } else {
+    /// Counts an absent waiter of a line.
+    pub(super) fn count(&mut self, token: OwnerToken, line: Line) {
+        let is_known = self.contains(token);
+        let is_cheap = is_known && self.last_line == Some(line) && !line.has_several;
+        self.spent += if is_cheap { 1 } else { FINDING_COST };
+        self.last_line = Some(line);
+        if !is_known {
             self.found.push(token);
-            self.count_silent();
         }
     }
 

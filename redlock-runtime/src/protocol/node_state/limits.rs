@@ -4,11 +4,11 @@
 /// together have to ask by themselves, and the notified waiters come in smaller groups. Too large: the server is busy for longer.
 pub(crate) const MOST_STEPS: usize = 64;
 
-/// Cost of an absent waiter whose manager has to be notified to find that out, as a multiple of the cost of another waiter of that manager.
-/// A server spends about ten times as long on it.
+/// Cost of an absent waiter that is examined by itself, as a multiple of the cost of one that is removed together with others; see
+/// [`gone`](super::gone). A server spends at least ten times as long on it.
 pub(crate) const FINDING_COST: usize = 32;
 
-/// Budget of one command for absent waiters: 128 managers, or 4096 waiters of one manager. The client sends the command again for the rest.
+/// Budget of one command for absent waiters: 128 managers, or about 4000 waiters of one manager. The client sends the command again for the rest.
 /// Too small: many round trips until a live waiter is found. Too large: the server is busy for longer.
 pub(crate) const GONE_BUDGET: usize = 128 * FINDING_COST;
 

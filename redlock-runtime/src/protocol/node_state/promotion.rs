@@ -90,7 +90,7 @@ impl Execution<'_> {
                 Step::In => {}
                 Step::Gone => {
                     // An absent waiter may have been the obstacle for others, as if its class had freed the name.
-                    self.strike_gone(next);
+                    self.strike_gone(next, line);
                     if !freed.contains(&line.class) {
                         freed.push(line.class);
                     }

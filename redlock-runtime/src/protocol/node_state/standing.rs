@@ -110,8 +110,8 @@ impl Execution<'_> {
     }
 
     /// Removes an absent waiter.
-    pub(super) fn strike_gone(&mut self, token: OwnerToken) {
-        self.gone.count(token);
+    pub(super) fn strike_gone(&mut self, token: OwnerToken, line: Line) {
+        self.gone.count(token, line);
         self.strike(token);
     }
 
@@ -193,7 +193,7 @@ impl Execution<'_> {
         let notice = if is_first_now { Notice::Free } else { Notice::Contended { by } };
         let pings = self.applies(Rule::BlockersArePinged);
         if pings && (self.is_gone(first) || self.notify(first, notice) == 0) {
-            self.strike_gone(first);
+            self.strike_gone(first, line);
             return true;
         }
         let minds_silence = self.applies(Rule::SilentWaitersLeave);

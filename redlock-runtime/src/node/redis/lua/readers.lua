@@ -205,11 +205,11 @@ local function first(line, passed)
   return tonumber(found[2]) == line and found[1] or nil
 end
 
--- Returns the earliest waiter that conflicts with a class, and its score.
-local function first_against(as)
+-- Returns the earliest waiter that conflicts with a class, and its score. Leaves out the waiters with the score `but`, if it is given.
+local function first_against(as, but)
   local earliest, at
   for _, line in ipairs(against[as]) do
-    local next = first(line)
+    local next = line ~= but and first(line)
     if next and (not earliest or is_before(next, earliest)) then
       earliest, at = next, line
     end
@@ -247,30 +247,32 @@ local function strike(who)
   redis.pcall('ZREM', queue, who, who .. '#')
 end
 
--- Removes an absent waiter with the score `line`, before which `passed` waiters with this score were skipped. If its manager was known to be
--- absent, the absent waiters right behind it are removed with it, up to the first waiter with another score: this is the result of removing
+-- Removes an absent waiter with the score `line`. If its manager was known to be absent, the absent waiters right behind it are removed with
+-- it, up to the waiter `other` and the first waiter with another score that conflicts with the class `as`. The result is the same as removing
 -- them one by one, with fewer commands.
-local function strike_gone(who, line, passed)
-  local members, limit = {who, who .. '#'}, nil
+local function strike_gone(who, line, as, other)
+  local members, rest = {who, who .. '#'}, {}
   local is_known = gone[manager_of(who)]
-  count_gone(who)
-  for other = ALONE, is_known and LAST_LINE or -1 do
-    local head = other ~= line and first(other)
-    if head and (not limit or is_before(head, limit)) then
-      limit = head
-    end
+  count_gone(who, line)
+  if is_known and line <= SHARING and budget > 0 then
+    rest = redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', 0, math.min(MOST_STRUCK, budget))
   end
-  local most = is_known and math.min(MOST_STRUCK, budget) or 0
-  for _, other in ipairs(most > 0 and redis.pcall('ZRANGE', queue, line, line, 'BYSCORE', 'LIMIT', passed, most) or {}) do
-    if other ~= who then
-      if other == token or not gone[manager_of(other)] or limit and is_before(limit, other) then
+  local limit = rest[2] and first_against(as, line)
+  for _, next in ipairs(rest) do
+    if next ~= who then
+      if next == token or not gone[manager_of(next)] or limit and is_before(limit, next) or other and is_before(other, next) then
         break
       end
-      count_gone(other)
-      members[#members + 1], members[#members + 2] = other, other .. '#'
+      if not share_of(next) then
+        count_gone(next, line)
+      end
+      members[#members + 1], members[#members + 2] = next, next .. '#'
     end
   end
-  redis.pcall('ZREM', queue, unpack(members))
+  if type(redis.pcall('ZREM', queue, unpack(members))) == 'table' then
+    -- A user without ZREM removes no waiter: the command ends.
+    budget = 0
+  end
 end
 
 -- Runs a command on a key. If the user may not run it, these members are removed again: they would stay, and without an expiry for ever.
@@ -411,22 +413,21 @@ end
 -- before the waiter `other` that is examined next, and before the token `own`, if these are given. One look at the queue and one write serve
 -- all of them. A reader whose process is gone does not get the key. Returns how many were notified, and true if any is gone.
 local function admit_readers(claim, most, own, other)
-  local limit, struck, readers, scored, is_any_gone = first_against(SHARING), {}, {}, {}, false
+  local limit, struck, readers, scored = first_against(SHARING), {}, {}, {}
   for _, who in ipairs(redis.call('ZRANGE', queue, SHARING, SHARING, 'BYSCORE', 'LIMIT', 0, most)) do
     if who == own or limit and is_before(limit, who) or other and is_before(other, who) then
       break
     end
     struck[#struck + 1], struck[#struck + 2] = who, who .. '#'
     -- A waiter may have its share already: a claim would end the share early.
-    local has_share = share_of(who)
-    if not has_share and gone[manager_of(who)] then
-      count_gone(who)
-      is_any_gone = true
-    elseif not has_share then
-      readers[#readers + 1], scored[#scored + 1], scored[#scored + 2] = who, score(SHARING, now + claim), who
+    if not share_of(who) then
+      readers[#readers + 1] = who
+      if not gone[manager_of(who)] then
+        scored[#scored + 1], scored[#scored + 2] = score(SHARING, now + claim), who
+      end
     end
   end
-  if readers[1] then
+  if scored[1] then
     -- A server that is full does not let a script begin with a ZADD. The readers stay in the queue if it fails.
     redis.pcall('ZREM', queue, '')
     local left = math.max(redis.call('PTTL', lock), claim)
@@ -439,14 +440,25 @@ local function admit_readers(claim, most, own, other)
   for _, who in ipairs(readers) do
     if gone[manager_of(who)] or notify(who, claimed(who, claim, clock)) == 0 then
       unheard[#unheard + 1] = who
-      count_gone(who)
+      count_gone(who, SHARING)
     end
   end
   if unheard[1] then
     redis.call('ZREM', lock, unpack(unheard))
     set_expiry()
   end
-  return #readers - #unheard, is_any_gone or unheard[1] ~= nil
+  return #readers - #unheard, unheard[1] ~= nil
+end
+
+-- Returns the earliest one of `heads`, the next waiters by their scores. Leaves out the score `but`, and those that are kept out.
+local function earliest(heads, kept_out, but)
+  local found
+  for line, head in pairs(heads) do
+    if head and line ~= but and not kept_out[line] and (not found or is_before(head, found)) then
+      found = head
+    end
+  end
+  return found
 end
 
 -- Grants the key to the waiters that can have it now, the earliest first: to one exclusive waiter, or to all compatible waiters that came
@@ -480,9 +492,11 @@ local function promote(claim, own_ttl, freed)
     end
   end
   -- The number of turns is limited: a user without ZREM removes no waiter.
-  for _ = 1, MOST_TURNS do
+  for turn = 1, MOST_TURNS do
     if owner then
       break
+    elseif turn == MOST_TURNS then
+      budget = 0
     end
     local next, line
     for other in pairs(looked_at) do
@@ -525,7 +539,7 @@ local function promote(claim, own_ttl, freed)
         end
         steps, passed[line] = steps + 1, passed[line] + 1
       else
-        strike_gone(next, line, passed[line])
+        strike_gone(next, line, as)
         free(as)
       end
     elseif own_ttl and next == token then
@@ -533,13 +547,7 @@ local function promote(claim, own_ttl, freed)
       strike(next)
       take(next, as, own_ttl)
     elseif line == SHARING and not gone[manager_of(next)] then
-      local other
-      for at, head in pairs(heads) do
-        if head and at ~= SHARING and not kept_out[at] and (not other or is_before(head, other)) then
-          other = head
-        end
-      end
-      local heard, is_any_gone = admit_readers(claim, math.min(MOST_STEPS - steps, math.ceil(budget / FINDING_COST)), own_ttl and token, other)
+      local heard, is_any_gone = admit_readers(claim, math.min(MOST_STEPS - steps, math.ceil(budget / FINDING_COST)), own_ttl and token, earliest(heads, kept_out, line))
       steps = steps + heard
       if is_any_gone then
         free(as)
@@ -547,7 +555,7 @@ local function promote(claim, own_ttl, freed)
     elseif give_to(next, as, claim) then
       steps = steps + 1
     else
-      strike_gone(next, line, 0)
+      strike_gone(next, line, as, earliest(heads, kept_out, line))
       free(as)
     end
   end
@@ -615,7 +623,7 @@ local function passes_first_over(has_passed)
   end
   local text = has_passed and line > SHARING and 'free ' .. next or 'contended ' .. next .. ' ' .. token
   if gone[manager_of(next)] or notify(next, text .. ' ' .. lock) == 0 then
-    strike_gone(next, line, 0)
+    strike_gone(next, line, class, token)
     return true
   end
   local heard = redis.call('ZSCORE', queue, next .. '#')
