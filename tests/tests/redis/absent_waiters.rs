@@ -94,8 +94,9 @@ async fn release_behind_absent_readers_and_writers_takes_several_commands() {
     eventually_eq(PATIENCE, "the call waits", 1, async || queue(nodes[0].inspect(), "order:7").await.len()).await;
     put_absent_waiters(&nodes[0], "order:7", "0", &id, 1, 4000).await;
     let odd: Vec<_> = queue(nodes[0].inspect(), "order:7").await.into_iter().skip(1).step_by(2).take(1999).collect();
+    let name = queue_of("order:7");
     let members = odd.iter().flat_map(|token| ["1", token]);
-    let command: Vec<_> = ["ZADD", &queue_of("order:7"), "XX"].into_iter().chain(members).collect();
+    let command: Vec<_> = ["ZADD", &name, "XX"].into_iter().chain(members).collect();
     nodes[0].inspect().command::<usize>(&command).await;
     let scripts = nodes[0].inspect().calls("evalsha").await;
     held.release().await.unwrap();

@@ -1,11 +1,11 @@
 //! Waiters whose processes are gone.
 //!
 //! A wake-up that no process receives shows that the manager of the waiter is gone, or does not listen at the moment. Each of its waiters
-//! is removed from the queue when its turn comes: a live manager puts them back, in the same place, when it asks again.
+//! is removed from the queue when its turn comes. A live manager puts them back, in the same place, when it asks again.
 //!
 //! 1. Each manager is notified once per command. Its other waiters are removed without a notification.
 //! 2. A command has a budget for absent waiters, [`Limits::gone`](super::limits::Limits::gone). Most of them cost [`FINDING_COST`]. A waiter
-//!    for one name costs 1 if it waits right behind another absent waiter of its line, and its manager is known to be absent: the server
+//!    for one name costs 1 if its manager is known to be absent and it waits right behind another absent waiter of its line. The server
 //!    removes such waiters together.
 //! 3. If the budget is spent, the command is *unfinished*: the reply asks the client to send it again. The server serves other clients in
 //!    between.
