@@ -5,6 +5,7 @@
 mod api;
 mod changelog;
 mod cited;
+mod constants;
 mod evidence;
 mod front;
 mod fuzz_manifests;
