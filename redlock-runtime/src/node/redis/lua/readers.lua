@@ -450,15 +450,16 @@ local function admit_readers(claim, most, own, other)
   return #readers - #unheard, unheard[1] ~= nil
 end
 
--- Returns the earliest one of `heads`, the next waiters by their scores. Leaves out the score `but`, and those that are kept out.
+-- Returns the earliest one of `heads`, the next waiters by their scores, and its score. Leaves out the score `but`, and those that are kept
+-- out.
 local function earliest(heads, kept_out, but)
-  local found
+  local found, at
   for line, head in pairs(heads) do
     if head and line ~= but and not kept_out[line] and (not found or is_before(head, found)) then
-      found = head
+      found, at = head, line
     end
   end
-  return found
+  return found, at
 end
 
 -- Grants the key to the waiters that can have it now, the earliest first: to one exclusive waiter, or to all compatible waiters that came
@@ -498,15 +499,12 @@ local function promote(claim, own_ttl, freed)
     elseif turn == MOST_TURNS then
       budget = 0
     end
-    local next, line
     for other in pairs(looked_at) do
       if heads[other] == nil then
         heads[other] = first(other, passed[other]) or false
       end
-      if heads[other] and not kept_out[other] and (not next or is_before(heads[other], next)) then
-        next, line = heads[other], other
-      end
     end
+    local next, line = earliest(heads, kept_out)
     if not next then
       break
     elseif steps == MOST_STEPS or budget <= 0 then
