@@ -240,7 +240,8 @@ mod tls {
         ),
         (
             format!("rediss://127.0.0.1:{http}"),
-            "no TLS: the server does not speak TLS on this port: write redis://".to_owned(),
+            "no TLS: the server does not speak TLS on this port: check host and port, and write redis:// if it is Redis without TLS"
+                .to_owned(),
         ),
         (
             format!("redis://127.0.0.1:{loading}"),

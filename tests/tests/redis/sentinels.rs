@@ -306,7 +306,12 @@ async fn sentinel_misconfigurations_are_reported() {
     let secret = || Credentials::password("secret");
     let table = [
         (NodeConfig::new(&url), "NOAUTH"),
+        (NodeConfig::new(&url), "failed: set the login of the Sentinels by `sentinel_credentials`"),
         (NodeConfig::new(&url).sentinel_credentials(Credentials::password("wrong")), "WRONGPASS"),
+        (
+            NodeConfig::new(&url).sentinel_credentials(Credentials::password("wrong")),
+            "failed: set the login of the Sentinels by `sentinel_credentials`",
+        ),
         (
             NodeConfig::new(url.replace("/orders", "/order")).sentinel_credentials(secret()),
             "no master called \"order\"",

@@ -258,6 +258,9 @@ impl Endpoint {
             NodeError::Tls(reason) if (self.is_elsewhere || self.is_located()) && !reason.contains(at) => {
                 NodeError::Tls(format!("{at}: {reason}").into())
             }
+            NodeError::Unsupported(reason) if (self.is_elsewhere || self.is_located()) && !reason.contains(at) => {
+                NodeError::Unsupported(format!("{at}: {reason}").into())
+            }
             error => error,
         }
     }

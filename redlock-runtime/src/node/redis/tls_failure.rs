@@ -8,7 +8,7 @@ pub(super) fn reason(error: &io::Error) -> Option<String> {
     match error.get_ref()?.downcast_ref::<Error>()? {
         Error::InvalidCertificate(fault) => Some(certificate(fault)),
         // The server speaks another protocol.
-        Error::InvalidMessage(_) => Some("the server does not speak TLS on this port: write redis://".to_owned()),
+        Error::InvalidMessage(_) => Some("the server does not speak TLS on this port: check host and port, and write redis:// if it is Redis without TLS".to_owned()),
         // The fault is in our own settings.
         Error::General(what) => Some(what.clone()),
         Error::AlertReceived(AlertDescription::CertificateRequired) => Some(

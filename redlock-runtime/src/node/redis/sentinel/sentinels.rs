@@ -189,6 +189,9 @@ impl Inner {
             NodeError::Unreachable(reason) => {
                 NodeError::Unreachable(format!("the Sentinel at {}: {reason}", sentinel.label()).into())
             }
+            NodeError::Refused(reply) if is_refused_login(&reply) => NodeError::Refused(
+                reply.with_step(format!("login at the Sentinel {}", progress.at()), LOGIN_OF_SENTINELS),
+            ),
             error => sentinel.told(error, &progress.at()),
         })
     }
@@ -203,6 +206,15 @@ impl Inner {
     fn limit(&self) -> Duration {
         self.first.connect_timeout().mul_f64(ASKING_PER_CONNECTION)
     }
+}
+
+/// Remedy for a refused login. Sentinels do not use the login in the URL, which is that of the master.
+const LOGIN_OF_SENTINELS: &str = "set the login of the Sentinels by `sentinel_credentials`, or in the URL by `sentinel_user` and \
+                                  `sentinel_password_file`";
+
+/// Returns `true` if a Sentinel wants another login.
+fn is_refused_login(reply: &str) -> bool {
+    ["NOAUTH", "WRONGPASS"].iter().any(|code| reply.starts_with(code))
 }
 
 /// Returns the reason why no master is accepted although Sentinels have answered.
