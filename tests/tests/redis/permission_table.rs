@@ -5,7 +5,7 @@
 use crate::support::{builder, warnings};
 use crate::waiters::{Waiting, waiting};
 use redlock_runtime::admin::BreakOptions;
-use redlock_runtime::{LockError, LockManager, LockPart, LockRequest};
+use redlock_runtime::{LockError, LockManager, LockPart, LockRequest, Mode};
 use redlock_tests::{Cluster, Nodes, PATIENCE, RedisServer, eventually};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,6 +56,9 @@ enum Kind {
     FencedSet,
     Path,
     PathWaiting,
+    SharedPath,
+    FencedPath,
+    SetWithPath,
     Permit,
     PermitWaiting,
     Brace,
@@ -63,7 +66,7 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 25] = [
         Self::Exclusive,
         Self::Waiting,
         Self::Fenced,
@@ -82,6 +85,9 @@ impl Kind {
         Self::FencedSet,
         Self::Path,
         Self::PathWaiting,
+        Self::SharedPath,
+        Self::FencedPath,
+        Self::SetWithPath,
         Self::Permit,
         Self::PermitWaiting,
         Self::Brace,
@@ -89,12 +95,14 @@ impl Kind {
     ];
 
     fn request(self, key: &str) -> LockRequest {
-        let (one, other) = (format!("{key}:a"), format!("{key}:b"));
+        let (one, other, path) = (format!("{key}:a"), format!("{key}:b"), format!("/{key}/C"));
         let request = match self {
             Self::Shared | Self::SharedWaiting => LockRequest::shared(key),
             Self::Set | Self::SetWaiting | Self::FencedSet => LockRequest::all([one, other]),
             Self::MixedSet => LockRequest::all([LockPart::shared(one), other.into()]),
-            Self::Path | Self::PathWaiting => LockRequest::path(format!("/{key}/C")),
+            Self::Path | Self::PathWaiting | Self::FencedPath => LockRequest::path(path),
+            Self::SharedPath => LockRequest::all([LockPart::path(path).mode(Mode::Shared)]),
+            Self::SetWithPath => LockRequest::all([LockPart::path(path), one.into()]),
             Self::Permit | Self::PermitWaiting => LockRequest::new(key).permits(1),
             Self::Brace => LockRequest::new(format!("{key}:{{7}}")),
             Self::BracePermit => LockRequest::new(format!("{key}:{{7}}")).permits(1),
@@ -109,15 +117,19 @@ impl Kind {
     /// Returns `true` if such locks can be tried at these `servers` with the keys of `case`. Keys of paths begin with a slash, and not with
     /// `order:`. Several keys of a cluster need a common hash tag.
     fn is_possible(self, servers: &Servers, case: &Case) -> bool {
-        let is_path = matches!(self, Self::Path | Self::PathWaiting);
-        let has_several = matches!(self, Self::Set | Self::SetWaiting | Self::MixedSet | Self::FencedSet);
-        !(is_path && case.namespace.is_empty() || has_several && matches!(servers, Servers::Cluster(_)))
+        let has_several =
+            matches!(self, Self::Set | Self::SetWaiting | Self::MixedSet | Self::FencedSet | Self::SetWithPath);
+        !(self.has_path() && case.namespace.is_empty() || has_several && matches!(servers, Servers::Cluster(_)))
+    }
+
+    const fn has_path(self) -> bool {
+        matches!(self, Self::Path | Self::PathWaiting | Self::SharedPath | Self::FencedPath | Self::SetWithPath)
     }
 
     /// Returns `true` if a plain `SET` takes such a lock, or the admission lock in front of it.
     fn takes_plainly(self) -> bool {
-        let needs_a_script = matches!(self, Self::Shared | Self::Set | Self::MixedSet | Self::FencedSet | Self::Path);
-        !needs_a_script && self.obstacle("").is_none()
+        let needs_a_script = matches!(self, Self::Shared | Self::Set | Self::MixedSet | Self::FencedSet);
+        !needs_a_script && !self.has_path() && self.obstacle("").is_none()
     }
 
     /// Returns another lock that must be released before this one is free.
@@ -143,7 +155,9 @@ impl Kind {
         };
         match self {
             Self::Fenced | Self::FencedSet => needs("redlock:f"),
-            Self::Path | Self::PathWaiting | Self::Brace => needs(":q:order"),
+            Self::FencedPath => needs("redlock:f") || needs(":q:order"),
+            Self::Brace => needs(":q:order"),
+            _ if self.has_path() => needs(":q:order"),
             Self::BracePermit => needs(":q:order") || needs(":t:order"),
             _ => false,
         }
@@ -167,7 +181,7 @@ impl Kind {
             guard.extend().await?;
             return guard.release().await;
         }
-        if matches!(self, Self::Fenced | Self::FencedSet) {
+        if matches!(self, Self::Fenced | Self::FencedSet | Self::FencedPath) {
             let guard = ours.acquire(request.fencing()).await?;
             guard.extend().await?;
             return guard.release().await;
