@@ -422,7 +422,7 @@ mod tests {
         let several = error(LockKey::of_several([key().below("shop:"), other].iter()));
         let (bare, named) = (error(key()), error(key().below("shop:")));
         assert!(bare.ends_with(
-            "is no lock; keep locks and data apart, for example with `LockManager::builder().namespace(\"locks\")`"
+            "is not a lock; keep locks and data apart, for example with `LockManager::builder().namespace(\"locks\")`"
         ));
         for text in [&named, &several] {
             assert!(text.ends_with("apart: use a namespace that contains only locks"), "{text}");

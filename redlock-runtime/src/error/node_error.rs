@@ -221,28 +221,28 @@ impl fmt::Display for NodeError {
             Self::Stalled(since) => write!(f, "has not answered for {since:.1?}"),
             Self::Refused(answer) => write!(f, "answered {answer}"),
             Self::UnexpectedReply(answer) => {
-                write!(f, "answered {}, which is no answer to the command", SingleLine(answer))
+                write!(f, "answered {}, which is not a valid reply to the command", SingleLine(answer))
             },
             Self::FencingUnavailable => f.write_str(
                 "granted the lock without a fencing number: a key `redlock:f:*` below the namespace holds something else, \
                  or the user lacks `+zadd +zscore` for it",
             ),
-            Self::HoldsData => f.write_str("the key holds data and is no lock"),
+            Self::HoldsData => f.write_str("the key holds data that is not a lock"),
             Self::Held => f.write_str("held by another owner"),
             Self::TooLate => f.write_str("answered too late for the lease to be of use"),
             Self::RecentlyRestarted(left) => {
                 write!(
                     f,
-                    "was restarted or replaced lately, may have forgotten locks and does not count for another \
+                    "was restarted or replaced recently, may have lost locks, and does not vote for another \
                      {left:.1?} (see max_ttl)"
                 )
             }
             Self::NotReplicated { acked, wanted } => {
                 write!(f, "{acked} of the {wanted} replicas that confirm_replicas asks for have confirmed the lock in time")
             }
-            Self::Replica => f.write_str("is a replica, and each node must be a master of its own"),
+            Self::Replica => f.write_str("is a replica, but each node must be a separate master"),
             Self::SameServer(other) => {
-                write!(f, "is the same server as {}, which counts already", SingleLine(other))
+                write!(f, "is the same server as {}, which already has a vote", SingleLine(other))
             },
             Self::Unsupported(reason) => SingleLine(reason).fmt(f),
         }

@@ -5,7 +5,7 @@ use crate::observe::{RedactedKey, Redaction};
 use std::borrow::Cow;
 
 /// Replacement for a text that may contain a key.
-const UNTOLD: &str = "what is wrong may have a key in its text, and is told to the caller alone";
+const UNTOLD: &str = "the message may contain a key, so only the caller gets it";
 
 impl LockError {
     /// Returns the error with its key and texts redacted, or unchanged without a `redaction`.

@@ -89,7 +89,7 @@ impl Log {
     pub fn max_together(&self, name: &str) -> usize {
         let entries = self.entries();
         let is_known = entries.is_empty() || entries.iter().any(|entry| entry.is_called(name));
-        assert!(is_known, "nobody has asked for {name:?}:\n{self}");
+        assert!(is_known, "the log has no call for {name:?}:\n{self}");
         at_work::max_concurrent_holders(&entries, name)
     }
 
@@ -109,7 +109,8 @@ impl Log {
             let others: Vec<_> = others.iter().map(ToString::to_string).collect();
             let others = others.join("\n");
             panic!(
-                "{name:?} was not exclusive: this call came in\n{entry}\nwhile these were at work\n{others}\nof\n{self}"
+                "{name:?} was not exclusive: this call acquired the lock\n{entry}\nwhile these calls were running\n\
+                 {others}\nAll entries of the log:\n{self}"
             );
         }
     }
@@ -120,7 +121,7 @@ impl Log {
     pub fn check_locked_for(&self, name: &str, ttl: &str) {
         match duration::read(ttl) {
             Some(ttl) => self.check_locked(name, Some(ttl)),
-            None => panic!("`ttl = {ttl}` is no duration: write `ttl = 30s`, `ttl = 500ms` or `ttl = \"1m30s\"`"),
+            None => panic!("`ttl = {ttl}` is not a duration: write `ttl = 30s`, `ttl = 500ms` or `ttl = \"1m30s\"`"),
         }
     }
 

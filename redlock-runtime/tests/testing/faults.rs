@@ -181,7 +181,7 @@ async fn dropped_managers_leave_no_tasks() {
 }
 
 #[tokio::test(start_paused = true)]
-#[should_panic(expected = "nobody has \"order:8\"")]
+#[should_panic(expected = "\"order:8\" is not locked")]
 async fn losing_a_free_key_panics() {
     let servers = TestServers::new(1);
     servers.hold("order:7").await;
@@ -189,7 +189,7 @@ async fn losing_a_free_key_panics() {
 }
 
 #[tokio::test(start_paused = true)]
-#[should_panic(expected = "somebody else cannot take the lock: \"order:7\" is held by another owner")]
+#[should_panic(expected = "`hold` cannot acquire the lock: \"order:7\" is held by another owner")]
 async fn holding_a_locked_key_panics() {
     let servers = TestServers::new(1);
     let _guard = servers.manager().acquire("order:7").await.unwrap();

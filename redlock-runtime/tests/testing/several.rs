@@ -24,7 +24,7 @@ async fn multi_key_lock_is_logged_under_each_key() {
         assert_exclusive!(log, name);
         assert_eq!(log.max_together(name), 1);
     }
-    assert!(said(|| assert_eq!(log.max_together("account:3"), 0)).contains("nobody has asked for"));
+    assert!(said(|| assert_eq!(log.max_together("account:3"), 0)).contains("the log has no call for"));
     assert!(log.to_string().contains(r#"manager 0  "account:1" + "account:2" acquired"#), "{log}");
 }
 

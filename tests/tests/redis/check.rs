@@ -161,7 +161,7 @@ async fn check_is_not_blocked_by_frozen_dead_or_restarted_nodes() {
         }
     })
     .await;
-    assert!(report.nodes[2].to_string().contains("does not count for another "), "{report}");
+    assert!(report.nodes[2].to_string().contains("does not vote for another "), "{report}");
     let warnings = report.warnings();
     assert_eq!(warnings.len(), 4, "{warnings:?}");
     assert!(warnings[3].contains("2 of 3 nodes needed, 0 count"), "{warnings:?}");

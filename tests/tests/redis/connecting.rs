@@ -298,7 +298,7 @@ mod tls {
                  alone, such as that of the primary endpoint"
             ),
         ),
-        (format!("redis://127.0.0.1:{replica}"), "is a replica, and each node must be a master of its own".to_owned()),
+        (format!("redis://127.0.0.1:{replica}"), "is a replica, but each node must be a separate master".to_owned()),
     ];
         for (url, expected) in table {
             assert_eq!(reason(&url).await.to_string(), expected, "{url}");

@@ -142,7 +142,7 @@ async fn nodes_still_connecting_are_not_reported_as_timed_out() {
     let texts: Vec<_> = causes.iter().map(|(_, cause)| cause.to_string()).collect();
     assert!(!has(&texts, "no answer within"), "{texts:?}");
     // The first node is connected, and may abstain because it has just started.
-    let texts: Vec<_> = texts.into_iter().filter(|text| !text.contains("does not count for another")).collect();
+    let texts: Vec<_> = texts.into_iter().filter(|text| !text.contains("does not vote for another")).collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
     let expected = "not connected: the first connection is being made, now: login (HELLO) at 127.0.0.1:";
     assert!(texts.iter().all(|text| text.starts_with(expected)), "{texts:?}");

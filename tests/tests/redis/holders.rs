@@ -77,7 +77,7 @@ async fn key_that_holds_data_is_rejected_and_not_changed() {
             let call = manager.acquire(LockRequest::new(KEY).wait(wait));
             let error = tokio::time::timeout(PATIENCE, call).await.expect("nobody waits for data").unwrap_err();
             assert!(matches!(error, LockError::Refused { .. }), "{wait:?}: {error:?}");
-            assert_eq!(error.to_string().matches("holds data and is no lock").count(), 2, "{error}");
+            assert_eq!(error.to_string().matches("holds data that is not a lock").count(), 2, "{error}");
             assert!(error.to_string().contains("namespace"), "{error}");
         }
         wait_until_no_queue(&nodes, KEY).await;

@@ -141,7 +141,7 @@ async fn check_refusals(size: usize, (name, request): Kind) {
     eventually(PATIENCE, "the node abstains", async || {
         theirs.try_acquire(request()).await.expect_err(name);
         let warnings = theirs.check().await.warnings().join("\n");
-        if warnings.contains("does not count for another ") { Ok(()) } else { Err(warnings) }
+        if warnings.contains("does not vote for another ") { Ok(()) } else { Err(warnings) }
     })
     .await;
     theirs.try_acquire(request()).await.expect_err(name);

@@ -185,7 +185,7 @@ async fn ready_names_a_renamed_command() {
         let hide = |builder, command: &&str| Builder::without_command(builder, command);
         let server = commands.iter().fold(RedisServer::builder(), hide).start().await;
         let reason = unfit(&at(&server.url())).await;
-        let expected = format!("the server does not know {}: take back the `rename-command`", commands[0]);
+        let expected = format!("the server does not know {}: remove the `rename-command`", commands[0]);
         assert!(reason.contains(&expected), "{reason}");
         assert_eq!(server.inspect().keys().await, [""; 0]);
     }

@@ -205,7 +205,7 @@ async fn process_started_after_a_minority_lost_its_data_is_no_second_holder() {
         let error = theirs.try_acquire(KEY).await.expect_err("the first node and the third are free");
         assert!(guard.is_held() && abstaining(&error)[0] <= LONGEST + TTL, "{error}");
         let warned = theirs.check().await.warnings().join("\n");
-        assert!(warned.contains("does not count for another ") && warned.contains("max_ttl"), "{warned}");
+        assert!(warned.contains("does not vote for another ") && warned.contains("max_ttl"), "{warned}");
 
         // Two nodes are enough for other keys, and finally all of them count.
         theirs.try_acquire("order:8").await.unwrap().release().await.unwrap();

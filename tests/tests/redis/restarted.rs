@@ -130,7 +130,7 @@ async fn timed_out_wait_reports_abstaining_nodes() {
     let error = manager.acquire(LockRequest::new(KEY).wait(TTL)).await.unwrap_err();
     assert!(begun.elapsed() >= TTL, "it waits: {:?}", begun.elapsed());
     assert_eq!(abstaining(&error), 2, "{error}");
-    let words = "was restarted or replaced lately, may have forgotten locks and does not count for another ";
+    let words = "was restarted or replaced recently, may have lost locks, and does not vote for another ";
     assert!(error.to_string().contains(words), "{error}");
     assert_nothing_left(&manager, &nodes).await;
 }

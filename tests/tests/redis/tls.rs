@@ -161,6 +161,7 @@ async fn certificate_without_a_subject_alt_name_is_rejected_with_the_remedy() {
     let server = self_signed("").await;
     let url = server.tls_url().replace("127.0.0.1", "localhost");
     let error = refusal(trusting(&url, &server)).await;
-    let expected = "has no subjectAltName, and a name in its CN does not count: create a new one with it";
+    let expected =
+        "has no subjectAltName, and the name in its CN is ignored: create a new certificate with a subjectAltName";
     assert!(error.contains(expected), "{error}");
 }

@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(inspection.holder(), None);
         let text = inspection.to_string();
         assert!(text.starts_with("\"order:7\": no majority: 2 of 3 nodes must agree, and 2 count"), "{text}");
-        assert!(text.contains("a: held by manager") && text.contains("does not count for another 60.0s"), "{text}");
+        assert!(text.contains("a: held by manager") && text.contains("does not vote for another 60.0s"), "{text}");
     }
 
     #[test]

@@ -27,7 +27,8 @@ const SCRIPT: &str = include_str!("lua/inspect.lua");
 /// Remedy for a user that may lock but may not inspect.
 const READS: &str =
     "the user may not read the lock: grant it `+eval +get +pttl +zcard +zrange` on the key and its queue";
-const CLIENT_LIST: &str = "the user may not ask who is connected: grant it `+client|list` (before Redis 7, `+client`)";
+const CLIENT_LIST: &str =
+    "the user may not list the connected clients: grant it `+client|list` (before Redis 7, `+client`)";
 
 /// Returns the state of `keys` at the server called `label`; with its owners, if they must be `named`. Each step may take up to `patience`.
 pub(super) async fn inspect(

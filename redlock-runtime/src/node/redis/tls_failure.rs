@@ -53,8 +53,8 @@ fn certificate(fault: &CertificateError) -> String {
 
 const WRONG_NAME: &str = "is not for the host in the URL: use one of its names as the host or with server_name=";
 
-const NO_NAME: &str = "has no subjectAltName, and a name in its CN does not count: create a new one with it, such as \
-                       subjectAltName=DNS:redis.internal by the option -addext of openssl";
+const NO_NAME: &str = "has no subjectAltName, and the name in its CN is ignored: create a new certificate with a \
+                       subjectAltName, for example by openssl with `-addext subjectAltName=DNS:redis.internal`";
 
 /// Returns `true` if a certificate is refused because it is marked as the certificate of an authority.
 pub(super) fn is_authority_as_server(fault: &CertificateError) -> bool {

@@ -94,7 +94,10 @@ pub(crate) fn text(refusals: &[Refusal], purpose: Purpose, name: &str) -> Option
     }
     if of(Refused::Unknown).next().is_some() {
         let unknown = commands(Refused::Unknown);
-        parts.push(format!("the server does not know {unknown}: take back the `rename-command` that hides it, or use a server or proxy that has it"));
+        parts.push(format!(
+            "the server does not know {unknown}: remove the `rename-command` that hides it, or use a server or proxy \
+             that supports it"
+        ));
     }
     parts.extend(of(Refused::Other).map(Refusal::other));
     (!parts.is_empty()).then(|| format!("{}: {}", purpose.without(), parts.join("; ")))
@@ -224,7 +227,7 @@ mod tests {
             locks,
             "locks cannot be acquired, renewed or released: the user may not run GET, ZADD: grant it `+get +zadd`; the user \
              may not use the queue beside a lock: grant it `~{shop:*` beside `~shop:*`; the server does not know \
-             EVALSHA: take back the `rename-command` that hides it, or use a server or proxy that has it"
+             EVALSHA: remove the `rename-command` that hides it, or use a server or proxy that supports it"
         );
         let locks = text(Purpose::Locks, "redlock:check:1").unwrap();
         assert!(

@@ -85,9 +85,9 @@ impl TestServers {
     /// Text with the reason why the lock cannot be acquired.
     async fn taking(&self, name: LockKey, request: LockRequest, again: bool) -> Result<(), String> {
         if !again && self.taken().contains_key(name.as_str()) {
-            return Err(format!("somebody else has {} already", name.quoted()));
+            return Err(format!("the other owner already holds {}: call `release` first", name.quoted()));
         }
-        let somebody = self.somebody().map_err(|error| format!("nobody else can be made: {error}"))?;
+        let somebody = self.somebody().map_err(|error| format!("the other owner cannot be created: {error}"))?;
         loop {
             match somebody.acquire(request.clone().wait(Wait::None)).await {
                 Ok(guard) => {
@@ -98,7 +98,7 @@ impl TestServers {
                 Err(error) if self.0.is_explored && (error.is_contended() || error.is_transient()) => {
                     tokio::time::sleep(AGAIN).await;
                 }
-                Err(error) => return Err(format!("somebody else cannot take the lock: {error}")),
+                Err(error) => return Err(format!("`hold` cannot acquire the lock: {error}")),
             }
         }
     }
@@ -129,7 +129,7 @@ impl TestServers {
     pub fn release(&self, what: impl Into<LockPart>) {
         let name = what.into().leaf();
         let guard = self.give_up(&name);
-        assert!(guard.is_some(), "nobody else has {}: it was not taken by `hold`", name.quoted());
+        assert!(guard.is_some(), "the other owner does not hold {}: acquire it with `hold` first", name.quoted());
     }
 
     /// Removes the latest guard of the lock. The caller drops it outside of the mutex, which releases the lock.
@@ -162,7 +162,7 @@ impl TestServers {
         let name = name.quoted();
         assert!(
             was_there,
-            "nobody has {name}: `expire` and `lose` take the name that the key has in Redis, or a `LockPath`"
+            "{name} is not locked: `expire` and `lose` take the name of the key in Redis, or a `LockPath`"
         );
     }
 
@@ -195,7 +195,7 @@ impl Future for Taking<'_> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let Err(why) = ready!(self.taking.as_mut().poll(context)) else { return Poll::Ready(()) };
         // If another future polls this one, such as a timeout, the caller is in another file.
-        assert!(Location::caller().file() == self.asked_at.file(), "{why} (it was asked to at {})", self.asked_at);
+        assert!(Location::caller().file() == self.asked_at.file(), "{why} (called at {})", self.asked_at);
         panic!("{why}");
     }
 }
