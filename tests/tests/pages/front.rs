@@ -103,3 +103,15 @@ fn minimum_rust_version_is_the_same_on_all_pages() {
         assert!(Page::read(page).text.contains(version), "{page} does not say {version}");
     }
 }
+
+/// Questions of users who have a blocking program, or a client of Redis already.
+#[test]
+fn recipe_for_blocking_code_covers_clients_and_programs() {
+    let page = Page::read("redlock-runtime/docs/guide/recipes/blocking_code.md");
+    for section in ["Synchronous programs", "Threads", "Existing Redis clients and pools"] {
+        let (_, text) =
+            page.text.split_once(&format!("# {section}\n")).unwrap_or_else(|| panic!("no section {section}"));
+        let (text, _) = text.split_once("\n# Other").unwrap();
+        assert!(text.contains("```"), "{section} shows no program");
+    }
+}
