@@ -231,7 +231,10 @@ impl Servers {
     /// Returns a manager of the nodes, with the given user instead of the default one.
     fn manager(&self, user: Option<&str>, namespace: &str) -> LockManager {
         let urls = match self {
-            Self::Nodes(nodes) => nodes.urls(),
+            // A busy machine needs longer for many new connections.
+            Self::Nodes(nodes) => {
+                nodes.urls().into_iter().map(|url| format!("{url}?connect_timeout_ms=20000")).collect()
+            }
             Self::Cluster(cluster) => vec![cluster.url()],
         };
         let login = user.map(|user| format!("://{user}:w0nder@"));

@@ -144,7 +144,7 @@ fn in_memory_manager_renews_on_every_runtime() {
     for _ in 0..2 {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let guard = hold(&manager, Duration::from_millis(60)).await;
+            let guard = hold(&manager, Duration::from_millis(600)).await;
             let begun = Instant::now();
             while begun.elapsed() < 3 * guard.ttl() {
                 guard.ensure_held().unwrap();
